@@ -1,0 +1,137 @@
+// Package agentenv defines the environment variables that travel from the
+// webhook, which writes them into the injected containers, to the agent, which
+// reads them. It is the only contract between the two programs, and imports
+// nothing but the standard library so that either can afford it.
+//
+// One table (vars.go) drives both directions, so what [Config.Env] writes is
+// what [Parse] reads.
+package agentenv
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Kind is what sort of lock a resource is.
+type Kind string
+
+// The two kinds. They share no Redis key, even under one name.
+const (
+	Mutex     Kind = "mutex"     // exactly one holder
+	Semaphore Kind = "semaphore" // at most Permits holders
+)
+
+// Gate says what keeps the app from running without the lock.
+type Gate string
+
+// The gates. See the annotation holdfast.dev/gate.
+const (
+	GateStart Gate = "start" // the app's containers start only once the lock is held
+	GateExec  Gate = "exec"  // the app's command is wrapped
+	GateNone  Gate = "none"  // the app starts at once and reads the status
+)
+
+// OnBusy says what happens when the lock is not free.
+type OnBusy string
+
+// The answers to a busy lock. See the annotation holdfast.dev/on-busy.
+const (
+	BusyWait OnBusy = "wait"
+	BusyFail OnBusy = "fail"
+	BusySkip OnBusy = "skip"
+)
+
+// OnLost says what happens to the app when a hold is lost.
+type OnLost string
+
+// The answers to a loss. See the annotation holdfast.dev/on-lost.
+const (
+	LostStop   OnLost = "stop"   // the app is stopped before the TTL ends
+	LostNotify OnLost = "notify" // the app is told and goes on
+)
+
+// Handoff says who may ask a holder to yield.
+type Handoff string
+
+// The handoffs. See the annotation holdfast.dev/handoff.
+const (
+	HandoffOff     Handoff = "off"
+	HandoffRollout Handoff = "rollout"
+)
+
+// Config is everything that the agent is told. The comment of each field ends
+// with its default.
+type Config struct {
+	Kind     Kind   // mutex or semaphore; required
+	Resource string // the lock's full name: NAMESPACE/NAME or cluster:NAME; required
+	Permits  int    // how many may hold at once; required with a semaphore, else 1
+
+	TTL         time.Duration // how long a hold lives without renewal; 30s
+	Margin      time.Duration // how long before the hold's end the agent stops calling itself holding; TTL/5
+	Gate        Gate          // start
+	OnBusy      OnBusy        // wait
+	WaitTimeout time.Duration // give up waiting after this long; 0, never
+	OnLost      OnLost        // stop, with gate none notify
+	StopGrace   time.Duration // with gate exec, between TERM and KILL on a loss; 5s
+	Priority    int           // -100 to 100, higher goes first; 0
+
+	Handoff    Handoff // off
+	Workload   string  // UID of the Deployment, with handoff
+	ReplicaSet string  // UID of the ReplicaSet, with handoff
+	Revision   int64   // the ReplicaSet's revision, with handoff
+
+	Redis Redis
+
+	Dir         string     // what the app may read; /var/run/holdfast
+	StateDir    string     // the agent's own; /var/lib/holdfast
+	Listen      string     // address of the app's API, "localhost" meaning both loopbacks; localhost:8650
+	ProbeListen string     // address of the kubelet's probes, empty for none; :8651
+	LogLevel    slog.Level // info
+
+	Pod Pod
+}
+
+// Redis says where the lock lives. Secrets are files, never variables, and are
+// read again when they change.
+type Redis struct {
+	URL          string        // this or URLFile is required
+	URLFile      string        // file that holds the URL
+	UsernameFile string        // file that holds the ACL user; none
+	PasswordFile string        // file that holds its password; none
+	CAFile       string        // PEM file of the CA that signed the server's certificate; the system's
+	Wait         int           // replicas that must acknowledge a hold before it counts; 0
+	Guard        time.Duration // no new hold for this long after the server's start; 60s, "off" is 0
+}
+
+// Pod says where the agent runs. Empty outside Kubernetes.
+type Pod struct {
+	Name      string
+	Namespace string
+	UID       string // not empty means: in a pod
+	Node      string
+}
+
+// InPod tells whether a kubelet starts and ends this agent. Outside a pod TERM
+// is a plain end; inside one it may come while the app still runs.
+func (c Config) InPod() bool { return c.Pod.UID != "" }
+
+// StopsApp tells whether a loss ends the app by ending the agent.
+func (c Config) StopsApp() bool { return c.OnLost == LostStop }
+
+// Default is the configuration before any variable is read. TTL-dependent
+// defaults (Margin) and gate-dependent ones (OnLost) are filled in by [Parse].
+func Default() Config {
+	return Config{
+		TTL:         30 * time.Second,
+		Gate:        GateStart,
+		OnBusy:      BusyWait,
+		StopGrace:   5 * time.Second,
+		Handoff:     HandoffOff,
+		Redis:       Redis{Guard: 60 * time.Second},
+		Dir:         "/var/run/holdfast",
+		StateDir:    "/var/lib/holdfast",
+		Listen:      "localhost:8650",
+		ProbeListen: ":8651",
+		LogLevel:    slog.LevelInfo,
+	}
+}

@@ -1,0 +1,115 @@
+package agentenv
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// VarError says what is wrong with one variable.
+type VarError struct {
+	Name  string // the variable
+	Value string // what it was set to; empty if it is missing
+	Err   error  // what it must be
+}
+
+func (e *VarError) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("%s: %v", e.Name, e.Err)
+	}
+	return fmt.Sprintf("%s=%q: %v", e.Name, e.Value, e.Err)
+}
+
+func (e *VarError) Unwrap() error { return e.Err }
+
+// Var is one variable to be set.
+type Var struct{ Name, Value string }
+
+// Parse reads the configuration through lookup, which is [os.LookupEnv] in the
+// agent. The error joins one [VarError] for each variable that is missing, bad,
+// or does not go with the others; the Config is of no use then.
+func Parse(lookup func(string) (string, bool)) (Config, error) {
+	c := Default()
+	var errs []error
+	for _, v := range vars {
+		s, ok := lookup(v.name)
+		if !ok || s == "" && !v.mayBeEmpty {
+			continue
+		}
+		if err := v.field(&c).set(s); err != nil {
+			errs = append(errs, &VarError{v.name, s, err})
+		}
+	}
+	c.setDefaults()
+	if len(errs) == 0 { // else a relation would complain about a value that was never read
+		errs = c.check()
+	}
+	return c, errors.Join(errs...)
+}
+
+// setDefaults fills in what depends on other fields.
+func (c *Config) setDefaults() {
+	if c.Margin == 0 {
+		c.Margin = c.TTL / 5
+	}
+	if c.OnLost == "" {
+		c.OnLost = LostStop
+		if c.Gate == GateNone {
+			c.OnLost = LostNotify
+		}
+	}
+	if c.Permits == 0 && c.Kind == Mutex {
+		c.Permits = 1
+	}
+}
+
+// check compares fields with each other. It names the variable to change.
+func (c *Config) check() []error {
+	var errs []error
+	complain := func(name, value, format string, args ...any) {
+		errs = append(errs, &VarError{Prefix + name, value, fmt.Errorf(format, args...)})
+	}
+	switch c.Kind {
+	case "":
+		complain("KIND", "", "is missing: set it to mutex or semaphore")
+	case Mutex:
+		if c.Permits != 1 {
+			complain("PERMITS", fmt.Sprint(c.Permits), "a mutex has exactly one permit; use HOLDFAST_KIND=semaphore")
+		}
+	case Semaphore:
+		if c.Permits == 0 {
+			complain("PERMITS", "", "is missing: a semaphore needs the number of permits")
+		}
+	}
+	if c.Resource == "" {
+		complain("RESOURCE", "", "is missing: set it to the lock's name, such as my-namespace/my-lock")
+	}
+	if c.TTL < time.Second || c.TTL > time.Minute {
+		complain("TTL", c.TTL.String(), "must be from 1s to 60s")
+	}
+	if c.Margin >= c.TTL {
+		complain("MARGIN", c.Margin.String(), "must be less than HOLDFAST_TTL, which is %s", c.TTL)
+	}
+	switch {
+	case c.Redis.URL == "" && c.Redis.URLFile == "":
+		complain("REDIS_URL", "", "is missing: set it, or HOLDFAST_REDIS_URL_FILE, to an address such as redis://127.0.0.1:6379")
+	case c.Redis.URL != "" && c.Redis.URLFile != "":
+		complain("REDIS_URL_FILE", c.Redis.URLFile, "HOLDFAST_REDIS_URL is set too: keep one of them")
+	}
+	return errs
+}
+
+// Env writes the configuration as variables, in the order of the table. What
+// equals its default is left out. [Parse] reads the same Config back.
+func (c Config) Env() []Var {
+	defaults := Default()
+	var out []Var
+	for _, v := range vars {
+		value := v.field(&c).get()
+		if value == v.field(&defaults).get() {
+			continue
+		}
+		out = append(out, Var{v.name, value})
+	}
+	return out
+}
