@@ -1,0 +1,62 @@
+package lockagent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// terminatingFile is there once the kubelet has begun to end the pod.
+const terminatingFile = "terminating"
+
+// terminating is when the kubelet ran the preStop hook.
+type terminating struct {
+	BootID string        `json:"bootID"`
+	Boot   time.Duration `json:"bootNanoseconds"`
+}
+
+// MarkTerminating notes that the kubelet has begun to stop the agent's
+// container. The preStop hook calls it: the kubelet runs that at the very start
+// of a kill, and TERM follows once the hook has ended and, when the whole pod is
+// being ended, the app's containers are gone. A nil clock is the machine's.
+func MarkTerminating(stateDir string, clock Clock) error {
+	if clock == nil {
+		clock = SystemClock{}
+	}
+	b, err := json.Marshal(terminating{BootID: clock.BootID(), Boot: clock.Boot()})
+	if err != nil {
+		return fmt.Errorf("mark terminating: %w", err)
+	}
+	if err := writeAtomic(filepath.Join(stateDir, terminatingFile), b, 0o600); err != nil {
+		return fmt.Errorf("mark terminating: %w", err)
+	}
+	return nil
+}
+
+// readTerminating tells when the hook ran; false if it has not. A marker that
+// cannot be read counts as set a moment ago, for the kubelet did run the hook.
+func readTerminating(stateDir string, clock Clock) (since time.Duration, ok bool) {
+	b, err := os.ReadFile(filepath.Join(stateDir, terminatingFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false
+	}
+	var mark terminating
+	if err != nil || json.Unmarshal(b, &mark) != nil || mark.BootID != clock.BootID() {
+		return clock.Boot(), true
+	}
+	return mark.Boot, true
+}
+
+// clearTerminating forgets the hook of an earlier process: this one was started
+// after it, so the pod is not ending, or its hook will run again.
+func clearTerminating(stateDir string) error {
+	err := os.Remove(filepath.Join(stateDir, terminatingFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
