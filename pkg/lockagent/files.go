@@ -64,7 +64,7 @@ func (f *Files) keepHeld(token int64) error {
 			return err
 		}
 	}
-	if err := f.replace(heldFile, append(strconv.AppendInt(nil, token, 10), '\n')); err != nil {
+	if err := writeAtomic(f.path(heldFile), append(strconv.AppendInt(nil, token, 10), '\n'), readable); err != nil {
 		return err
 	}
 	f.token = token
@@ -76,21 +76,7 @@ func (f *Files) writeState(st State) error {
 	if err := json.NewEncoder(&b).Encode(st); err != nil {
 		return err
 	}
-	return f.replace(stateFile, b.Bytes())
-}
-
-// replace writes a file such that a reader finds either the old content or the
-// new one. The name of the draft is fixed: one left behind by a crash is used up
-// by the next write.
-func (f *Files) replace(name string, content []byte) error {
-	draft := f.path("." + name + ".new")
-	if err := os.WriteFile(draft, content, readable); err != nil {
-		return err
-	}
-	if err := os.Chmod(draft, readable); err != nil { // the umask may have taken bits away
-		return err
-	}
-	return os.Rename(draft, f.path(name))
+	return writeAtomic(f.path(stateFile), b.Bytes(), readable)
 }
 
 func (f *Files) path(name string) string { return filepath.Join(f.dir, name) }

@@ -130,7 +130,7 @@ func TestFilesOfAnEarlierProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for file, content := range map[string]string{heldFile: "7\n", stateFile: "{", ".state.json.new": "half of a st"} {
+			for file, content := range map[string]string{heldFile: "7\n", stateFile: "{"} {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -169,11 +169,15 @@ func TestHeldGoesEvenIfStateCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	f := NewFiles(dir)
 	publish(t, f, heldState)
-	if err := os.Mkdir(filepath.Join(dir, ".state.json.new"), 0o755); err != nil { // a draft that cannot be opened, not even by root
+	path := filepath.Join(dir, stateFile)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o755); err != nil { // a folder cannot be replaced by a file, not even by root
 		t.Fatal(err)
 	}
 	err := f.Publish(waitingState)
-	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, ".state.json.new")) {
+	if err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want one that names the path", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, heldFile)); !os.IsNotExist(err) {

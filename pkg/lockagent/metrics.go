@@ -3,7 +3,6 @@ package lockagent
 import (
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -15,8 +14,7 @@ var waitBuckets = []float64{0.01, 0.1, 1, 10, 60, 600, 3600, 6 * 3600, 24 * 3600
 // Metrics counts what the agent does. No metric has the lock's name as a label:
 // the pod, which every scrape adds, has exactly one lock.
 type Metrics struct {
-	set  *metrics.Set
-	bind sync.Once
+	set *metrics.Set
 
 	acquisitions    *metrics.Counter // holds begun by asking, or by an offer; an adopted hold is not begun anew
 	offersConfirmed *metrics.Counter // of these, how many were handed over by the holder before
@@ -29,24 +27,26 @@ type Metrics struct {
 	waited *metrics.PrometheusHistogram // seconds from queueing to the hold
 }
 
-// NewMetrics returns counters at zero. The agent adds the gauges of its
-// [Status], so that they are computed when scraped.
-func NewMetrics() *Metrics {
+// NewMetrics returns counters at zero, and gauges that are computed from s when
+// scraped.
+func NewMetrics(s *Status) *Metrics {
 	// Without types, dashboards do not offer rate() on a counter. It is a setting
 	// of the whole program, which has no other metrics than these.
 	metrics.ExposeMetadata(true)
-	s := metrics.NewSet()
-	return &Metrics{
-		set:             s,
-		acquisitions:    s.NewCounter("holdfast_acquisitions_total"),
-		offersConfirmed: s.NewCounter("holdfast_offers_confirmed_total"),
-		adoptions:       s.NewCounter("holdfast_adoptions_total"),
-		renewals:        s.NewCounter("holdfast_renewals_total"),
-		renewFailures:   s.NewCounter("holdfast_renew_failures_total"),
-		lateRenewals:    s.NewCounter("holdfast_late_renewals_total"),
-		losses:          s.NewCounter("holdfast_losses_total"),
-		waited:          s.NewPrometheusHistogramExt("holdfast_wait_seconds", waitBuckets),
+	set := metrics.NewSet()
+	m := &Metrics{
+		set:             set,
+		acquisitions:    set.NewCounter("holdfast_acquisitions_total"),
+		offersConfirmed: set.NewCounter("holdfast_offers_confirmed_total"),
+		adoptions:       set.NewCounter("holdfast_adoptions_total"),
+		renewals:        set.NewCounter("holdfast_renewals_total"),
+		renewFailures:   set.NewCounter("holdfast_renew_failures_total"),
+		lateRenewals:    set.NewCounter("holdfast_late_renewals_total"),
+		losses:          set.NewCounter("holdfast_losses_total"),
+		waited:          set.NewPrometheusHistogramExt("holdfast_wait_seconds", waitBuckets),
 	}
+	m.observe(s)
+	return m
 }
 
 // storeError counts an error of the store by its code, of which there are few.
@@ -54,28 +54,26 @@ func (m *Metrics) storeError(c Code) {
 	m.set.GetOrCreateCounter(fmt.Sprintf("holdfast_store_errors_total{code=%q}", string(c))).Inc()
 }
 
-// observe adds the gauges that are read off s. Only the first call counts.
+// observe adds the gauges that are read off s.
 func (m *Metrics) observe(s *Status) {
 	gauge := func(name string, value func(State) float64) {
 		m.set.NewGauge(name, func() float64 { return value(s.State()) })
 	}
-	m.bind.Do(func() {
-		// 1 while the app may believe that it holds the lock, else 0.
-		gauge("holdfast_held", func(st State) float64 { return oneIf(st.Held) })
-		// 1 while a hold's last renewal has failed, else 0.
-		gauge("holdfast_degraded", func(st State) float64 { return oneIf(st.Degraded) })
-		// Place in the queue, from 1; 0 when not in it.
-		gauge("holdfast_queue_position", func(st State) float64 { return float64(st.Position) })
-		// The hold's fencing token, below 2^53 and so exact; 0 without a hold. Over
-		// all pods of one lock it must only ever grow.
-		gauge("holdfast_token", func(st State) float64 { return float64(st.Token) })
-		// Seconds until the store forgets the hold unless it is renewed; 0 without a hold.
-		gauge("holdfast_hold_expires_seconds", func(st State) float64 {
-			if st.ExpiresAt == nil {
-				return 0
-			}
-			return max(0, time.Time(*st.ExpiresAt).Sub(s.clock.Now()).Seconds())
-		})
+	// 1 while the app may believe that it holds the lock, else 0.
+	gauge("holdfast_held", func(st State) float64 { return oneIf(st.Held) })
+	// 1 while a hold's last renewal has failed, else 0.
+	gauge("holdfast_degraded", func(st State) float64 { return oneIf(st.Degraded) })
+	// Place in the queue, from 1; 0 when not in it.
+	gauge("holdfast_queue_position", func(st State) float64 { return float64(st.Position) })
+	// The hold's fencing token, below 2^53 and so exact; 0 without a hold. Over
+	// all pods of one lock it must only ever grow.
+	gauge("holdfast_token", func(st State) float64 { return float64(st.Token) })
+	// Seconds until the store forgets the hold unless it is renewed; 0 without a hold.
+	gauge("holdfast_hold_expires_seconds", func(st State) float64 {
+		if st.ExpiresAt == nil {
+			return 0
+		}
+		return max(0, time.Time(*st.ExpiresAt).Sub(s.clock.Now()).Seconds())
 	})
 }
 

@@ -48,9 +48,7 @@ func TestMetricsFollowTheHold(t *testing.T) {
 	clock := &handClock{}
 	cfg := agentenv.Config{Kind: agentenv.Mutex, Resource: "orders/etl", Margin: 6 * time.Second}
 	s := NewStatus(cfg, clock)
-	m := NewMetrics()
-	m.observe(s)
-	m.observe(s) // adopting agents share one set; the second call must not panic
+	m := NewMetrics(s)
 
 	gauges := func() map[string]string {
 		all, _ := values(m)
@@ -81,7 +79,7 @@ func TestMetricsFollowTheHold(t *testing.T) {
 }
 
 func TestMetricsAreCountedByNameAndType(t *testing.T) {
-	m := NewMetrics()
+	m := NewMetrics(NewStatus(agentenv.Config{}, &handClock{}))
 	m.acquisitions.Inc()
 	m.storeError(CodeWrongPassword)
 	m.storeError(CodeTimeout)
