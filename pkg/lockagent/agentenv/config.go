@@ -73,6 +73,7 @@ type Config struct {
 	WaitTimeout time.Duration // give up waiting after this long; 0, never
 	OnLost      OnLost        // stop, with gate none notify
 	StopGrace   time.Duration // with gate exec, between TERM and KILL on a loss; 5s
+	GracePeriod time.Duration // the pod's terminationGracePeriodSeconds; 30s
 	Priority    int           // -100 to 100, higher goes first; 0
 
 	Handoff    Handoff // off
@@ -126,6 +127,7 @@ func Default() Config {
 		Gate:        GateStart,
 		OnBusy:      BusyWait,
 		StopGrace:   5 * time.Second,
+		GracePeriod: 30 * time.Second,
 		Handoff:     HandoffOff,
 		Redis:       Redis{Guard: 60 * time.Second},
 		Dir:         "/var/run/holdfast",

@@ -50,6 +50,7 @@ var vars = []variable{
 	{name: Prefix + "WAIT_TIMEOUT", field: func(c *Config) field { return duration(&c.WaitTimeout) }},
 	{name: Prefix + "ON_LOST", field: func(c *Config) field { return oneOf(&c.OnLost, LostStop, LostNotify) }},
 	{name: Prefix + "STOP_GRACE", field: func(c *Config) field { return duration(&c.StopGrace) }},
+	{name: Prefix + "GRACE_PERIOD", field: func(c *Config) field { return duration(&c.GracePeriod) }},
 	{name: Prefix + "PRIORITY", field: func(c *Config) field { return integer(&c.Priority, -100, 100) }},
 	{name: Prefix + "HANDOFF", field: func(c *Config) field { return oneOf(&c.Handoff, HandoffOff, HandoffRollout) }},
 	{name: Prefix + "WORKLOAD", field: func(c *Config) field { return text(&c.Workload) }},
