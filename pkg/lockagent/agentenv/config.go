@@ -85,7 +85,7 @@ type Config struct {
 
 	Dir         string     // what the app may read; /var/run/holdfast
 	StateDir    string     // the agent's own; /var/lib/holdfast
-	Listen      string     // address of the app's API, "localhost" meaning both loopbacks; localhost:8650
+	Listen      string     // address of the app's API, "localhost" meaning both loopbacks, empty for none but the socket; localhost:8650
 	ProbeListen string     // address of the kubelet's probes, empty for none; :8651
 	LogLevel    slog.Level // info
 

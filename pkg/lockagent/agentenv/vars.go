@@ -22,6 +22,12 @@ const (
 	URLVar          = Prefix + "URL" // the app's only: where the agent's API listens
 )
 
+// Names of the variables that errors of the agent point to.
+const (
+	ListenVar      = Prefix + "LISTEN"
+	ProbeListenVar = Prefix + "PROBE_LISTEN"
+)
+
 // variable is one row of the table: a name and the field that it sets.
 type variable struct {
 	name  string
@@ -65,8 +71,8 @@ var vars = []variable{
 	{name: Prefix + "REDIS_GUARD", field: func(c *Config) field { return durationOrOff(&c.Redis.Guard) }},
 	{name: DirVar, field: func(c *Config) field { return text(&c.Dir) }},
 	{name: Prefix + "STATE_DIR", field: func(c *Config) field { return text(&c.StateDir) }},
-	{name: Prefix + "LISTEN", field: func(c *Config) field { return text(&c.Listen) }},
-	{name: Prefix + "PROBE_LISTEN", field: func(c *Config) field { return text(&c.ProbeListen) }, mayBeEmpty: true},
+	{name: ListenVar, field: func(c *Config) field { return text(&c.Listen) }, mayBeEmpty: true},
+	{name: ProbeListenVar, field: func(c *Config) field { return text(&c.ProbeListen) }, mayBeEmpty: true},
 	{name: Prefix + "LOG_LEVEL", field: func(c *Config) field { return level(&c.LogLevel) }},
 	{name: PodNameVar, field: func(c *Config) field { return text(&c.Pod.Name) }},
 	{name: PodNamespaceVar, field: func(c *Config) field { return text(&c.Pod.Namespace) }},

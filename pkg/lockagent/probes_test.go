@@ -1,0 +1,55 @@
+package lockagent
+
+import (
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+func TestProbes(t *testing.T) {
+	agent := newFakeSubject()
+	for name, h := range map[string]struct {
+		answer func(method, target string) *httptest.ResponseRecorder
+	}{
+		"api": {func(m, target string) *httptest.ResponseRecorder { return call(newAPI(agent), m, target) }},
+		"probes": {func(m, target string) *httptest.ResponseRecorder {
+			return call(newProbes(agent, agentenv.GateNone), m, target)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent.liveErr = nil
+			if w := h.answer("GET", "/livez"); w.Code != 200 {
+				t.Errorf("/livez of a live agent = %d, want 200", w.Code)
+			}
+			agent.liveErr = errors.New("the renew loop has not ticked for 4s")
+			wantProblem(t, h.answer("GET", "/livez"), 503, "not ticked for 4s")
+			w := h.answer("GET", "/metrics")
+			if w.Code != 200 || !strings.Contains(w.Body.String(), "holdfast_held 0\n") {
+				t.Errorf("/metrics = %d %s", w.Code, w.Body)
+			}
+			if got := w.Header().Get("Content-Type"); !strings.HasPrefix(got, "text/plain; version=0.0.4") {
+				t.Errorf("/metrics has Content-Type %q", got)
+			}
+		})
+	}
+}
+
+// Any pod can reach the probes: they tell no name, no token, and change nothing.
+func TestProbesTellStrangersNothing(t *testing.T) {
+	h := newProbes(newFakeSubject(), agentenv.GateNone)
+	for _, target := range []string{"/v1/state", "/v1/held", "/debug/pprof/", "/"} {
+		wantProblem(t, call(h, "GET", target), 404, "/livez, /metrics, /startz")
+	}
+	wantProblem(t, call(h, "POST", "/v1/release"), 404, "/livez, /metrics, /startz")
+
+	r := httptest.NewRequest("GET", "/livez", strings.NewReader("a body that never ends"))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	wantProblem(t, w, 413, "no body")
+	if got := w.Header().Get("Connection"); got != "close" {
+		t.Errorf("Connection = %q, want close", got)
+	}
+}
