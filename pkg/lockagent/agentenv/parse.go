@@ -31,6 +31,7 @@ type Var struct{ Name, Value string }
 func Parse(lookup func(string) (string, bool)) (Config, error) {
 	c := Default()
 	var errs []error
+	bad := map[string]bool{}
 	for _, v := range vars {
 		s, ok := lookup(v.name)
 		if !ok || s == "" && !v.mayBeEmpty {
@@ -38,13 +39,11 @@ func Parse(lookup func(string) (string, bool)) (Config, error) {
 		}
 		if err := v.field(&c).set(s); err != nil {
 			errs = append(errs, &VarError{v.name, s, err})
+			bad[v.name] = true
 		}
 	}
 	c.setDefaults()
-	if len(errs) == 0 { // else a relation would complain about a value that was never read
-		errs = c.check()
-	}
-	return c, errors.Join(errs...)
+	return c, errors.Join(append(errs, c.check(bad)...)...)
 }
 
 // setDefaults fills in what depends on other fields.
@@ -63,31 +62,31 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// check compares fields with each other. It names the variable to change.
-func (c *Config) check() []error {
+// check compares fields with each other. It names the variable to change, and
+// keeps quiet about those that are bad already: their values were never read.
+func (c *Config) check(bad map[string]bool) []error {
 	var errs []error
 	complain := func(name, value, format string, args ...any) {
-		errs = append(errs, &VarError{Prefix + name, value, fmt.Errorf(format, args...)})
+		if name = Prefix + name; !bad[name] {
+			errs = append(errs, &VarError{name, value, fmt.Errorf(format, args...)})
+			bad[name] = true
+		}
 	}
-	switch c.Kind {
-	case "":
+	switch {
+	case c.Kind == "":
 		complain("KIND", "", "is missing: set it to mutex or semaphore")
-	case Mutex:
-		if c.Permits != 1 {
-			complain("PERMITS", fmt.Sprint(c.Permits), "a mutex has exactly one permit; use HOLDFAST_KIND=semaphore")
-		}
-	case Semaphore:
-		if c.Permits == 0 {
-			complain("PERMITS", "", "is missing: a semaphore needs the number of permits")
-		}
+	case c.Kind == Mutex && c.Permits != 1:
+		complain("PERMITS", fmt.Sprint(c.Permits), "a mutex has exactly one permit; use HOLDFAST_KIND=semaphore")
+	case c.Kind == Semaphore && c.Permits == 0:
+		complain("PERMITS", "", "is missing: a semaphore needs the number of permits")
 	}
 	if c.Resource == "" {
 		complain("RESOURCE", "", "is missing: set it to the lock's name, such as my-namespace/my-lock")
 	}
-	if c.TTL < time.Second || c.TTL > time.Minute {
-		complain("TTL", c.TTL.String(), "must be from 1s to 60s")
+	if c.TTL < time.Second || c.TTL > time.Minute || c.TTL%time.Millisecond != 0 {
+		complain("TTL", c.TTL.String(), "must be from 1s to 60s, in whole milliseconds")
 	}
-	if c.Margin >= c.TTL {
+	if c.Margin >= c.TTL && !bad[Prefix+"TTL"] {
 		complain("MARGIN", c.Margin.String(), "must be less than HOLDFAST_TTL, which is %s", c.TTL)
 	}
 	switch {
