@@ -1,0 +1,168 @@
+package inject
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+// initContainer raises the epoch by which the agent knows that the pod's
+// containers have been restarted.
+func initContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
+	c := container(InitContainer, initCommand(), spec, req, settings)
+	c.VolumeMounts = []corev1.VolumeMount{{Name: StateVolume, MountPath: req.Agent.StateDir}}
+	return c
+}
+
+// agentContainer is a native sidecar: the kubelet starts what follows once its
+// startup probe is answered, and stops it after the app.
+func agentContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
+	c := container(AgentContainer, agentCommand(), spec, req, settings)
+	c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	c.RestartPolicyRules = restartRules(req)
+	c.StartupProbe = startupProbe(req)
+	c.LivenessProbe = livenessProbe(req)
+	// The hook tells the agent that the pod is ending before any container gets
+	// TERM.
+	c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{
+		Exec: &corev1.ExecAction{Command: []string{agentProgram, "prestop"}},
+	}}
+	// A resize must not restart the agent: that would be a TERM while the app runs.
+	c.ResizePolicy = []corev1.ContainerResizePolicy{
+		{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.NotRequired},
+		{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.NotRequired},
+	}
+	c.VolumeMounts = []corev1.VolumeMount{
+		{Name: RunVolume, MountPath: req.Agent.Dir},
+		{Name: StateVolume, MountPath: req.Agent.StateDir},
+		{Name: RedisVolume, MountPath: redisDir, ReadOnly: true},
+	}
+	return c
+}
+
+// container is what init and agent have in common.
+func container(name string, command []string, spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
+	return corev1.Container{
+		Name:            name,
+		Image:           settings.Image,
+		ImagePullPolicy: settings.ImagePullPolicy,
+		Command:         command,
+		Env:             environment(spec, req, settings),
+		Resources:       resources(spec, req, settings),
+		SecurityContext: securityContext(spec, settings),
+	}
+}
+
+// keepForeign carries over to ours what others may have decided about a container
+// that is there already: the image, the resources, mounts and variables beyond
+// ours. All else is put right.
+func keepForeign(ours, have *corev1.Container) {
+	ours.Image = have.Image
+	ours.ImagePullPolicy = have.ImagePullPolicy
+	ours.Resources = have.Resources
+	ours.TerminationMessagePath = have.TerminationMessagePath
+	ours.TerminationMessagePolicy = have.TerminationMessagePolicy
+	for _, m := range have.VolumeMounts {
+		if !slices.ContainsFunc(ours.VolumeMounts, func(o corev1.VolumeMount) bool { return o.MountPath == m.MountPath }) {
+			ours.VolumeMounts = append(ours.VolumeMounts, m)
+		}
+	}
+	for _, e := range have.Env {
+		if !strings.HasPrefix(e.Name, agentenv.Prefix) {
+			ours.Env = append(ours.Env, e)
+		}
+	}
+}
+
+// restartRules lets the agent's end restart the whole pod in place, which is how
+// a loss stops the app.
+func restartRules(req *Request) []corev1.ContainerRestartRule {
+	if !req.Agent.StopsApp() {
+		return nil
+	}
+	return []corev1.ContainerRestartRule{{
+		Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+			Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn,
+			Values:   []int32{0},
+		},
+	}}
+}
+
+// startupProbe is the gate: the agent answers once it holds the lock, and keeps
+// the question open for nearly the whole time-out, since each refusal is an event.
+func startupProbe(req *Request) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:     get("/startz", req),
+		TimeoutSeconds:   600,
+		PeriodSeconds:    1,
+		SuccessThreshold: 1,
+		FailureThreshold: math.MaxInt32,
+	}
+}
+
+// livenessProbe finds a frozen agent well before the hold ends. The grace is
+// short since a frozen agent heeds no TERM.
+func livenessProbe(req *Request) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:                  get("/livez", req),
+		TimeoutSeconds:                1,
+		PeriodSeconds:                 int32(max(1, req.Agent.TTL/(15*time.Second))),
+		SuccessThreshold:              1,
+		FailureThreshold:              3,
+		TerminationGracePeriodSeconds: new(int64(1)),
+	}
+}
+
+func get(path string, req *Request) corev1.ProbeHandler {
+	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+		Path: path, Port: intstr.FromInt(req.Port + 1), Scheme: corev1.URISchemeHTTP,
+	}}
+}
+
+// environment is what the agent is told: the request, the settings, and what only
+// the pod will know.
+func environment(spec *corev1.PodSpec, req *Request, settings *Settings) []corev1.EnvVar {
+	config := req.Agent
+	config.Listen = fmt.Sprintf("localhost:%d", req.Port)
+	config.ProbeListen = fmt.Sprintf(":%d", req.Port+1)
+	config.LogLevel, _ = settings.logLevel() // checked when the settings were read
+	config.Redis.Guard, _ = settings.guard()
+	config.Redis.Wait = settings.Redis.Wait
+	config.Redis.URLFile = path.Join(redisDir, "url")
+	config.Redis.UsernameFile = path.Join(redisDir, "username")
+	config.Redis.PasswordFile = path.Join(redisDir, "password")
+	config.Redis.CAFile = path.Join(redisDir, "ca.crt")
+	config.GracePeriod = gracePeriod(spec)
+
+	var env []corev1.EnvVar
+	for _, v := range config.Env() {
+		env = append(env, corev1.EnvVar{Name: v.Name, Value: v.Value})
+	}
+	return append(env,
+		fromPod(agentenv.PodNameVar, "metadata.name"),
+		fromPod(agentenv.PodNamespaceVar, "metadata.namespace"),
+		fromPod(agentenv.PodUIDVar, "metadata.uid"),
+		fromPod(agentenv.NodeVar, "spec.nodeName"),
+	)
+}
+
+func fromPod(name, fieldPath string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: fieldPath},
+	}}
+}
+
+func gracePeriod(spec *corev1.PodSpec) time.Duration {
+	seconds := cmp.Or(spec.TerminationGracePeriodSeconds, new(int64(corev1.DefaultTerminationGracePeriodSeconds)))
+	return time.Duration(*seconds) * time.Second
+}

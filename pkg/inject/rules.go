@@ -1,0 +1,69 @@
+package inject
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+// checkRules compares the keys with each other. A rule is skipped when a value
+// that it needs was refused already.
+func (p *parser) checkRules() {
+	p.checkLock()
+	p.checkPermits()
+	p.checkScope()
+	p.checkOnBusy()
+	p.checkStopGrace()
+	p.checkTTL()
+}
+
+func (p *parser) checkLock() {
+	switch mutex, semaphore := p.has(KeyMutex), p.has(KeySemaphore); {
+	case mutex && semaphore:
+		p.refuse(KeySemaphore, "%s is set too: keep one of them", KeyMutex)
+	case !mutex && !semaphore:
+		p.require(KeyMutex, "the other holdfast.dev keys name no lock: add %s, or %s with %s", KeyMutex, KeySemaphore, KeyPermits)
+	}
+}
+
+func (p *parser) checkPermits() {
+	mutex, semaphore, permits := p.has(KeyMutex), p.has(KeySemaphore), p.has(KeyPermits)
+	switch {
+	case mutex && !semaphore && permits:
+		p.refuse(KeyPermits, "a mutex has one permit: remove this key, or use %s", KeySemaphore)
+	case semaphore && !mutex && !permits:
+		p.require(KeyPermits, "a semaphore needs the number of pods that may hold it at once, such as %q", "2")
+	}
+}
+
+// checkScope makes the lock's name whole: which pods share it is part of it.
+func (p *parser) checkScope() {
+	agent := &p.req.Agent
+	if p.req.Scope == ScopeNamespace {
+		agent.Resource = p.namespace + "/" + agent.Resource
+		return
+	}
+	if !slices.Contains(p.settings.ClusterScopeNamespaces, p.namespace) {
+		p.refuse(KeyScope, "namespace %q may not use it: ask the platform team to list it in clusterScopeNamespaces", p.namespace)
+	}
+	agent.Resource = "cluster:" + agent.Resource
+}
+
+func (p *parser) checkOnBusy() {
+	if !p.good(KeyOnBusy, KeyGate, KeyWaitTimeout) {
+		return
+	}
+	agent := p.req.Agent
+	if agent.OnBusy == agentenv.BusySkip && agent.Gate != agentenv.GateExec {
+		p.refuse(KeyOnBusy, "goes only with %s: exec", KeyGate)
+	}
+	if agent.OnBusy != agentenv.BusyWait && p.has(KeyWaitTimeout) {
+		p.refuse(KeyWaitTimeout, "goes only with %s: wait", KeyOnBusy)
+	}
+}
+
+func (p *parser) checkStopGrace() {
+	if p.has(KeyStopGrace) && p.good(KeyStopGrace, KeyGate) && p.req.Agent.Gate != agentenv.GateExec {
+		p.refuse(KeyStopGrace, "goes only with %s: exec", KeyGate)
+	}
+}
