@@ -16,7 +16,7 @@ import (
 )
 
 // initContainer raises the epoch by which the agent knows that the pod's
-// containers have been restarted.
+// containers have been restarted. It needs no variable for that.
 func initContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
 	c := container(InitContainer, initCommand(), spec, req, settings)
 	c.VolumeMounts = []corev1.VolumeMount{{Name: StateVolume, MountPath: req.Agent.StateDir}}
@@ -29,6 +29,7 @@ func agentContainer(spec *corev1.PodSpec, req *Request, settings *Settings) core
 	c := container(AgentContainer, agentCommand(), spec, req, settings)
 	c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
 	c.RestartPolicyRules = restartRules(req)
+	c.Env = environment(spec, req, settings)
 	c.StartupProbe = startupProbe(req)
 	c.LivenessProbe = livenessProbe(req)
 	// The hook tells the agent that the pod is ending before any container gets
@@ -56,7 +57,6 @@ func container(name string, command []string, spec *corev1.PodSpec, req *Request
 		Image:           settings.Image,
 		ImagePullPolicy: settings.ImagePullPolicy,
 		Command:         command,
-		Env:             environment(spec, req, settings),
 		Resources:       resources(spec, req, settings),
 		SecurityContext: securityContext(spec, settings),
 	}
@@ -137,7 +137,6 @@ func environment(spec *corev1.PodSpec, req *Request, settings *Settings) []corev
 	config.ProbeListen = fmt.Sprintf(":%d", req.Port+1)
 	config.LogLevel, _ = settings.logLevel() // checked when the settings were read
 	config.Redis.Guard, _ = settings.guard()
-	config.Redis.Wait = settings.Redis.Wait
 	config.Redis.URLFile = path.Join(redisDir, "url")
 	config.Redis.UsernameFile = path.Join(redisDir, "username")
 	config.Redis.PasswordFile = path.Join(redisDir, "password")

@@ -89,4 +89,3 @@ func told(t testing.TB, pod *corev1.Pod) agentenv.Config {
 	}
 	return config
 }
-

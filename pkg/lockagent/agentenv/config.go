@@ -93,7 +93,8 @@ type Config struct {
 }
 
 // Redis says where the lock lives. Secrets are files, never variables, and are
-// read again when they change.
+// read again when they change. A file that does not exist is as none, since which
+// of them a Secret has is up to the server's set-up; but for URLFile.
 type Redis struct {
 	URL          string        // this or URLFile is required
 	URLFile      string        // file that holds the URL

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+)
+
+// drain is how long requests under way may take after the end was asked for. The
+// API server gives up on ours after five seconds.
+const drain = 6 * time.Second
+
+// server serves some endpoints until one fails or it is told to end.
+type server struct {
+	log       *slog.Logger
+	cert      *certificate
+	endpoints []endpoint
+}
+
+// endpoint is one listener and what answers there.
+type endpoint struct {
+	name    string
+	address string // empty for none
+	handler http.Handler
+	tls     *tls.Config // nil for plain HTTP
+}
+
+// serve listens everywhere before it answers anywhere, so that readiness is
+// never claimed by a server without its port.
+func (s *server) serve(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var serving []func() error
+	for _, e := range s.endpoints {
+		if e.address == "" {
+			continue
+		}
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.address)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		defer l.Close() //nolint:errcheck // closed by its server, but for an error above
+		s.log.Info("listening", "endpoint", e.name, "address", l.Addr().String())
+		serving = append(serving, func() error { return e.serve(ctx, l, s.log) })
+	}
+	for _, f := range serving {
+		group.Go(f)
+	}
+	group.Go(func() error { return s.cert.Start(ctx) })
+	return group.Wait()
+}
+
+// serve answers on l until ctx ends, and then lets requests under way end.
+func (e *endpoint) serve(ctx context.Context, l net.Listener, log *slog.Logger) error {
+	srv := &http.Server{
+		Handler:           e.handler,
+		TLSConfig:         e.tls,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      10 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		ErrorLog:          slog.NewLogLogger(log.With("endpoint", e.name).Handler(), slog.LevelWarn),
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		stopped <- srv.Shutdown(deadline)
+	}()
+	serve := srv.Serve
+	if e.tls != nil {
+		serve = func(l net.Listener) error { return srv.ServeTLS(l, "", "") }
+	}
+	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("%s: %w", e.name, err)
+	}
+	return <-stopped
+}
+
+func metricsHandler(registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// healthHandler says whether the program runs, and whether the API server can
+// use it.
+func healthHandler(cert *certificate) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := cert.check(time.Now()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	return mux
+}
