@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	headerWait = 5 * time.Second        // for the request to be there
-	idleWait   = time.Minute            // for the next one of a connection
-	writeWait  = 10 * time.Second       // for an answer to be taken, beyond what it may wait itself
-	lastWords  = 100 * time.Millisecond // for answers under way when the agent ends
+	headerWait = 5 * time.Second  // for the request to be there
+	idleWait   = time.Minute      // for the next one of a connection
+	writeWait  = 10 * time.Second // for an answer to be taken, beyond what it may wait itself
+
+	answerGrace = 50 * time.Millisecond // for answers under way when the agent ends
 )
 
 // Serve answers on every door until the returned function is called, which
@@ -61,7 +62,7 @@ func serveOn(s *http.Server, l net.Listener, log *slog.Logger) {
 }
 
 func shutdown(s *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	ctx, cancel := context.WithTimeout(context.Background(), answerGrace)
 	defer cancel()
 	if s.Shutdown(ctx) != nil {
 		_ = s.Close()

@@ -22,8 +22,10 @@ const (
 	URLVar          = Prefix + "URL" // the app's only: where the agent's API listens
 )
 
-// Names of the variables that errors of the agent point to.
+// Names of the variables that the agent reads, or points to in an error, one by
+// one.
 const (
+	StateDirVar    = Prefix + "STATE_DIR"
 	ListenVar      = Prefix + "LISTEN"
 	ProbeListenVar = Prefix + "PROBE_LISTEN"
 )
@@ -70,7 +72,7 @@ var vars = []variable{
 	{name: Prefix + "REDIS_WAIT", field: func(c *Config) field { return integer(&c.Redis.Wait, 0, 100) }},
 	{name: Prefix + "REDIS_GUARD", field: func(c *Config) field { return durationOrOff(&c.Redis.Guard) }},
 	{name: DirVar, field: func(c *Config) field { return text(&c.Dir) }},
-	{name: Prefix + "STATE_DIR", field: func(c *Config) field { return text(&c.StateDir) }},
+	{name: StateDirVar, field: func(c *Config) field { return text(&c.StateDir) }},
 	{name: ListenVar, field: func(c *Config) field { return text(&c.Listen) }, mayBeEmpty: true},
 	{name: ProbeListenVar, field: func(c *Config) field { return text(&c.ProbeListen) }, mayBeEmpty: true},
 	{name: Prefix + "LOG_LEVEL", field: func(c *Config) field { return level(&c.LogLevel) }},

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+// run holds the lock until TERM or INT. A second signal changes nothing: giving
+// the lock back is bounded anyhow, and cutting it short would cost the next
+// waiter a whole TTL.
+func run(p program) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	cfg, err := configure(p.lookup)
+	log := slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	if err != nil {
+		return p.refuse(ctx, cfg, log, err)
+	}
+	log.Info("holdfast-agent starts", "version", versionText(), "kind", cfg.Kind, "resource", cfg.Resource,
+		"ttl", cfg.TTL.String(), "margin", cfg.Margin.String())
+	makeFolders(cfg, log)
+	doors, err := lockagent.Listen(cfg)
+	if err != nil {
+		return p.refuse(ctx, cfg, log, err)
+	}
+	store, err := openStore(cfg)
+	if err != nil {
+		doors.Close()
+		return p.refuse(ctx, cfg, log, err)
+	}
+	agent := lockagent.New(cfg, store, lockagent.Options{Log: log})
+	closeDoors := lockagent.Serve(doors, agent, cfg.Gate, log)
+	code := agent.Run(ctx)
+	closeDoors()
+	log.Info("holdfast-agent ends", "exit", code)
+	return code // the store's connections end with the process, which waits for no server
+}
+
+// makeFolders is for an agent outside a pod; in one the folders are volumes. One
+// that cannot be made shows where it is used, with the path.
+func makeFolders(cfg agentenv.Config, log *slog.Logger) {
+	for dir, mode := range map[string]os.FileMode{cfg.Dir: 0o755, cfg.StateDir: 0o700} {
+		if err := os.MkdirAll(dir, mode); err != nil {
+			log.Warn("no folder", "error", err)
+		}
+	}
+}
+
+// refuse tells of each error, and rests where a kubelet would restart a program
+// that ends at once in a hot loop.
+func (p program) refuse(ctx context.Context, cfg agentenv.Config, log *slog.Logger, err error) int {
+	for _, e := range each(err) {
+		var bad *agentenv.VarError
+		if errors.As(e, &bad) {
+			log.Error("bad configuration", "variable", bad.Name, "error", e)
+		} else {
+			log.Error("cannot start", "error", e)
+		}
+	}
+	// Nobody renews what an earlier process held.
+	if err := lockagent.RemoveHeld(cfg.Dir); err != nil {
+		log.Error("the app may believe that it holds the lock", "error", err)
+	}
+	if cfg.InPod() {
+		rest := time.NewTimer(p.errorRest)
+		defer rest.Stop()
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+		}
+	}
+	return lockagent.ExitConfig
+}
+
+// each takes apart what errors.Join has joined.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
