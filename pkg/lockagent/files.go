@@ -21,10 +21,11 @@ const (
 const readable fs.FileMode = 0o644
 
 // Files tells the app's containers, through a shared folder, what the API says.
-// Only the loop publishes.
+// It is not for concurrent use, for only the loop publishes; but anyone may drop
+// the file held.
 type Files struct {
 	dir   string
-	token int64 // what the file held says, if it is there; 0 if this process has not written it
+	token int64 // what the file held says; 0 if this process has not written it
 }
 
 // NewFiles publishes in dir, which must exist.
@@ -51,7 +52,6 @@ func (f *Files) Publish(st State) error {
 // has an agent that knows what became of an earlier one's hold.
 func RemoveHeld(dir string) error { return NewFiles(dir).dropHeld() }
 
-// dropHeld may be called at any time, also while the loop publishes.
 func (f *Files) dropHeld() error {
 	if err := os.Remove(f.path(heldFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
