@@ -3,8 +3,12 @@ package lockagent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
+
+	"github.com/google/uuid"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
@@ -45,24 +49,44 @@ func (o *Options) setDefaults(cfg agentenv.Config) {
 type Agent struct {
 	cfg     agentenv.Config
 	store   Store
-	opts    Options
+	clock   Clock
+	log     *slog.Logger
+	files   *Files
+	exit    func(code int)
 	status  *Status
 	metrics *Metrics
+	pulse   pulse
+
+	releases chan releaseRequest // from Release to the loop
+	done     chan struct{}       // closed when Run has returned
+
+	random   func() float64 // in [0, 1): all jitter comes from here
+	newOwner func() string
 }
 
 // New makes an agent that does nothing until Run.
 func New(cfg agentenv.Config, store Store, opts Options) *Agent {
 	opts.setDefaults(cfg)
 	status := NewStatus(cfg, opts.Clock)
-	return &Agent{cfg: cfg, store: store, opts: opts, status: status, metrics: NewMetrics(status)}
+	return &Agent{
+		cfg: cfg, store: store,
+		clock: opts.Clock, log: opts.Log, files: opts.Files, exit: opts.Exit,
+		status: status, metrics: NewMetrics(status),
+		releases: make(chan releaseRequest), done: make(chan struct{}),
+		random: rand.Float64, newOwner: uuid.NewString,
+	}
 }
 
 // Run takes the lock and keeps it until ctx ends, which stands for SIGTERM, or
 // until the agent must end for another reason. It returns the exit code within
 // two seconds of ctx's end, whatever the store does. Run once only.
 func (a *Agent) Run(ctx context.Context) int {
-	<-ctx.Done()
-	return ExitOK
+	defer close(a.done)
+	running, stop := context.WithCancel(context.Background())
+	defer stop()
+	l := newLoop(a, running)
+	go a.watch(running)
+	return l.run(ctx)
 }
 
 // Status is what API, files and probes read. It is there before Run.
@@ -72,10 +96,25 @@ func (a *Agent) Status() *Status { return a.status }
 func (a *Agent) Metrics() *Metrics { return a.metrics }
 
 // Release gives the lock back before the app ends, and returns once the store
-// has confirmed it. It is final: the agent does not queue again. It may return
-// ErrNotHolding, or the store's error, after which the lock is still kept.
-func (a *Agent) Release(context.Context) error { return ErrNotHolding }
-
-// Live says why the agent must be restarted; nil if it need not be. The kubelet
-// asks it as liveness probe, and the agent notes that it was asked: see term.go.
-func (a *Agent) Live() error { return nil }
+// has confirmed it. It is final: the agent does not queue again. From the call
+// on the lock counts as not held, for the store may have done it although its
+// answer is lost. It may return ErrNotHolding. When ctx ends first, or the store
+// does not answer, the agent goes on trying until the hold would have ended.
+func (a *Agent) Release(ctx context.Context) error {
+	request := releaseRequest{reply: make(chan error, 1)}
+	select {
+	case a.releases <- request:
+	case <-a.done:
+		return ErrNotHolding
+	case <-ctx.Done():
+		return fmt.Errorf("release %q: %w", a.cfg.Resource, ctx.Err())
+	}
+	select {
+	case err := <-request.reply:
+		return err
+	case <-a.done:
+		return fmt.Errorf("release %q: the agent has ended", a.cfg.Resource)
+	case <-ctx.Done():
+		return fmt.Errorf("release %q: not confirmed yet: %w", a.cfg.Resource, ctx.Err())
+	}
+}

@@ -60,6 +60,17 @@ func (s *Status) state() State {
 	return st
 }
 
+// keeping tells whether the loop is keeping a hold, and how long that still is
+// one: no more than 0 when it has run out and the loop has not acted on it yet.
+func (s *Status) keeping() (left time.Duration, keeping bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.token == 0 || s.base.State != Holding && s.base.State != Degraded {
+		return 0, false
+	}
+	return s.lease.deadline - s.margin - s.clock.Boot(), true
+}
+
 // Wait returns the first state for which done is true, or the current one when
 // ctx ends. It looks again at each change and when a hold runs out.
 func (s *Status) Wait(ctx context.Context, done func(State) bool) State {

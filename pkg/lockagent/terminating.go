@@ -13,8 +13,8 @@ import (
 // terminatingFile is there once the kubelet has begun to end the pod.
 const terminatingFile = "terminating"
 
-// terminating is when the kubelet ran the preStop hook.
-type terminating struct {
+// terminatingMark is when the kubelet ran the preStop hook.
+type terminatingMark struct {
 	BootID string        `json:"bootID"`
 	Boot   time.Duration `json:"bootNanoseconds"`
 }
@@ -27,7 +27,7 @@ func MarkTerminating(stateDir string, clock Clock) error {
 	if clock == nil {
 		clock = SystemClock{}
 	}
-	b, err := json.Marshal(terminating{BootID: clock.BootID(), Boot: clock.Boot()})
+	b, err := json.Marshal(terminatingMark{BootID: clock.BootID(), Boot: clock.Boot()})
 	if err != nil {
 		return fmt.Errorf("mark terminating: %w", err)
 	}
@@ -37,18 +37,24 @@ func MarkTerminating(stateDir string, clock Clock) error {
 	return nil
 }
 
-// readTerminating tells when the hook ran; false if it has not. A marker that
-// cannot be read counts as set a moment ago, for the kubelet did run the hook.
-func readTerminating(stateDir string, clock Clock) (since time.Duration, ok bool) {
-	b, err := os.ReadFile(filepath.Join(stateDir, terminatingFile))
+// terminatingSince tells when the hook ran; false if it has not. A mark that
+// cannot be read counts as set just now, for the kubelet did run the hook.
+func (a *Agent) terminatingSince() (hook time.Duration, ok bool) {
+	b, err := os.ReadFile(filepath.Join(a.cfg.StateDir, terminatingFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false
 	}
-	var mark terminating
-	if err != nil || json.Unmarshal(b, &mark) != nil || mark.BootID != clock.BootID() {
-		return clock.Boot(), true
+	var mark terminatingMark
+	if err != nil || json.Unmarshal(b, &mark) != nil || mark.BootID != a.clock.BootID() {
+		return a.clock.Boot(), true
 	}
 	return mark.Boot, true
+}
+
+// terminating tells whether the kubelet has begun to end the pod.
+func (a *Agent) terminating() bool {
+	_, ok := a.terminatingSince()
+	return ok
 }
 
 // clearTerminating forgets the hook of an earlier process: this one was started

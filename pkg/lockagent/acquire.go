@@ -1,0 +1,172 @@
+package lockagent
+
+import "time"
+
+// headSlack is added to the time at which a hold can expire, so that the first
+// in line asks just after it rather than just before.
+const headSlack = time.Millisecond
+
+// queueAnew begins a new acquisition: with a new owner, so that a late request
+// of an earlier one can do it no harm.
+func (l *loop) queueAnew() {
+	l.rec = l.rec.wiped()
+	l.rec.Owner = l.newOwner()
+	l.queue()
+}
+
+// queue waits for the lock in the name of the record's owner.
+func (l *loop) queue() {
+	l.dropCall()
+	l.stopListening()
+	l.rec.Epoch, l.rec.BootID = l.epoch, l.bootID
+	l.saved = false
+	l.queuedAt = l.clock.Boot()
+	l.failures = 0
+	l.plan(listen, l.queuedAt)
+	l.show(func(s *State, le *lease) { s.State, *le = Waiting, lease{} })
+}
+
+// listening goes on to acquire: what is free now, nobody will be woken for.
+func (l *loop) listening(r result) {
+	if r.err != nil {
+		l.retry(listen, waitBackoff)
+		return
+	}
+	l.wakes, l.unlisten = r.wakes, r.cancel
+	l.plan(acquire, l.clock.Boot())
+}
+
+func (l *loop) acquired(r result) {
+	switch {
+	case r.err != nil:
+		l.acquireAgain()
+	case r.answer.Granted:
+		if l.hold(r, r.answer.Token) {
+			l.metrics.acquisitions.Inc()
+		}
+	default:
+		l.queued(r)
+	}
+}
+
+// acquireAgain is for an outcome that is not known. The lock may be ours, so the
+// first retry is at once; then the store has a problem and is given time.
+func (l *loop) acquireAgain() {
+	if l.next != acquire || l.failures == 0 {
+		l.plan(acquire, l.clock.Boot())
+		l.failures = 1
+		return
+	}
+	l.retry(acquire, waitBackoff)
+}
+
+// queued waits for a wake-up, and at most until the next heartbeat.
+func (l *loop) queued(r result) {
+	now := l.clock.Boot()
+	l.failures = 0
+	l.show(func(s *State, _ *lease) {
+		s.Position, s.Waiters, s.Error = r.answer.Position, r.answer.Waiters, nil
+	})
+	switch {
+	case l.offered:
+		l.plan(confirm, now)
+	case l.again:
+		l.plan(acquire, now)
+	case l.wakes == nil:
+		l.retry(listen, waitBackoff)
+	default:
+		l.plan(acquire, r.sent+l.interval())
+		if r.answer.Position == 1 {
+			l.firstInLine(r.answer.RetryAfter)
+		}
+	}
+}
+
+// firstInLine asks again when a hold can have expired, for nobody announces that.
+func (l *loop) firstInLine(after time.Duration) {
+	if after > 0 {
+		l.due = min(l.due, l.clock.Boot()+after+headSlack)
+	}
+}
+
+// woken acts on a wake-up, or notes it for when the call under way is answered:
+// that may have been asked before whatever the wake-up tells of.
+func (l *loop) woken(w Wake, open bool) {
+	now := l.clock.Boot()
+	switch {
+	case !open:
+		l.stopListening()
+		if l.call == nil {
+			l.retry(listen, waitBackoff)
+		}
+	case l.call != nil:
+		l.offered = l.offered || w.Kind == WakeOffer
+		l.again = l.again || w.Kind != WakeOffer
+	case w.Kind == WakeOffer:
+		l.plan(confirm, now)
+	case w.Kind == WakeNext:
+		l.show(func(s *State, _ *lease) { s.Position = 1 })
+		l.firstInLine(w.After)
+	default:
+		l.plan(acquire, now)
+	}
+}
+
+func (l *loop) confirmed(r result) {
+	switch {
+	case r.err != nil:
+		l.acquireAgain()
+	case r.renewal.Outcome != Held:
+		l.plan(acquire, l.clock.Boot())
+	case l.hold(r, r.renewal.Token):
+		l.metrics.acquisitions.Inc()
+		l.metrics.offersConfirmed.Inc()
+	}
+}
+
+// hold begins to hold what r granted. It does not when the answer came so late
+// that the hold would be lost already, or when it cannot be put on record, for
+// the app must not start on a hold that no later process would know of. Then it
+// acquires again, which grants the same hold with a full TTL.
+func (l *loop) hold(r result, token int64) bool {
+	now := l.clock.Boot()
+	l.rec.Token, l.rec.Deadline = token, r.sent+l.cfg.TTL
+	if l.rec.AcquiredAt.IsZero() {
+		l.rec.AcquiredAt = l.clock.Now()
+	}
+	if now >= l.holdEnd() {
+		l.log.Warn("granted too late, asking again", "token", token, "after", now-r.sent)
+		l.plan(acquire, now)
+		return false
+	}
+	if err := l.save(); err != nil {
+		l.stateDirProblem(err)
+		l.retry(acquire, waitBackoff)
+		return false
+	}
+	l.stopListening()
+	l.begin(now)
+	l.lastSent = r.sent
+	l.plan(renew, r.sent+l.interval())
+	if r.task != adopt {
+		l.metrics.waited.Update((now - l.queuedAt).Seconds())
+	}
+	l.log.Info("holding", "token", token, "waited", now-l.queuedAt)
+	return true
+}
+
+// begin shows the record's hold.
+func (l *loop) begin(now time.Duration) {
+	l.heldSince = now
+	l.show(func(s *State, le *lease) {
+		s.State, s.Error, s.Position, s.Waiters = Holding, nil, 0, 0
+		*le = lease{token: l.rec.Token, acquiredAt: l.rec.AcquiredAt, deadline: l.rec.Deadline}
+	})
+}
+
+func (l *loop) stopListening() {
+	if l.unlisten != nil {
+		l.unlisten()
+	}
+	l.wakes, l.unlisten = nil, nil
+}

@@ -1,0 +1,166 @@
+package lockagent
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// adoptBesideApp is the least TTL with which an agent that took over simply
+	// goes on: the kubelet's pause before its next restart may reach 10 s, and
+	// with a shorter TTL the hold would not live through it.
+	adoptBesideApp = 30 * time.Second
+	// adoptAgain is how long a second takeover counts as a repeated one, for
+	// which the kubelet's pause grows.
+	adoptAgain = 10 * time.Minute
+)
+
+// start finds out what an earlier process of this agent has left, before any
+// request. The record says what it had; the epoch says whether the app that ran
+// with it may still run: it may if the epoch is the same, in a pod.
+//
+//	record              the app may run             no app runs
+//	none                queue anew                  queue anew
+//	owner, no token     queue on, same owner        queue on, same owner
+//	hold, in time       holding at once; renew      adopt: renew before holding
+//	hold, out of time   lost: see lose.go           discard, queue anew
+//	lost                exit 87 again               discard, queue anew
+//	cannot be read      as lost; exit 87            queue anew
+//
+// In the left column with on-lost notify nothing ends: what is lost queues anew.
+// After the renewal of a hold beside a running app, the pod is restarted in
+// place, with the hold kept, if the next takeover could come too late.
+func (l *loop) start() {
+	if err := clearTerminating(l.cfg.StateDir); err != nil {
+		l.log.Warn("an old mark of a pod's end stays", "error", err)
+	}
+	rec, err := loadRecord(l.cfg.StateDir)
+	l.rec = rec
+	l.status.update(func(s *State, _ *lease) { s.LastLoss = rec.LastLoss })
+	if loss := rec.LastLoss; loss != nil {
+		l.log.Warn("the last hold was lost", "at", loss.At, "reason", loss.Reason, "token", loss.Token)
+	}
+	beside := l.besideApp()
+	if !beside || rec.BootID != l.bootID { // after a restart in place the kubelet's pause is gone
+		l.rec.AdoptedAt = 0
+	}
+	l.log.Info("starting", "resource", l.cfg.Resource, "kind", l.cfg.Kind, "epoch", l.epoch, "app_may_run", beside)
+	switch {
+	case errors.Is(err, errCorrupt):
+		l.startUnknown(err)
+	case err != nil: // no record can be written either: send says so until it can
+		l.stateDirProblem(err)
+		l.queueAnew()
+	case rec.Owner == "":
+		l.queueAnew()
+	case rec.Token == 0 && !rec.Lost:
+		l.queue()
+	case beside:
+		l.startBesideApp()
+	default:
+		l.startAlone()
+	}
+}
+
+// besideApp reads the epoch. One that cannot be read counts as unchanged: that
+// is the case in which more has to be done.
+func (l *loop) besideApp() bool {
+	epoch, err := readEpoch(l.cfg.StateDir)
+	if err != nil {
+		l.log.Error("the epoch cannot be read, so the app may be running", "error", err)
+		epoch = l.rec.Epoch
+	}
+	l.epoch = epoch
+	return l.cfg.InPod() && epoch == l.rec.Epoch
+}
+
+// inTime tells whether the record's hold is one still.
+func (l *loop) inTime() bool {
+	return !l.rec.Lost && l.rec.BootID == l.bootID && l.clock.Boot() < l.holdEnd()
+}
+
+func (l *loop) startAlone() {
+	now := l.clock.Boot()
+	l.queuedAt = now
+	l.publish()
+	if l.inTime() {
+		l.plan(adopt, now)
+		return
+	}
+	l.plan(discard, now)
+}
+
+func (l *loop) startBesideApp() {
+	switch {
+	case l.inTime():
+		l.takeOver()
+	case l.rec.Lost && l.cfg.StopsApp():
+		l.show(func(s *State, _ *lease) { s.State = Lost })
+		l.log.Error("the app of a lost hold may still run, ending again")
+		l.finish(ExitLost)
+	case l.rec.Lost:
+		l.queueAnew()
+	default:
+		l.lose(lossExpired)
+	}
+}
+
+// takeOver goes on with a hold beside a running app. The hold has not run out,
+// so nothing changes for the app until the first renewal is answered.
+func (l *loop) takeOver() {
+	now := l.clock.Boot()
+	repeated := l.rec.AdoptedAt > 0 && now-l.rec.AdoptedAt < adoptAgain
+	l.restart = l.cfg.StopsApp() && (repeated || l.cfg.TTL < adoptBesideApp)
+	l.adopting = true
+	l.rec.AdoptedAt = now
+	if err := l.save(); err != nil {
+		l.log.Warn("the takeover is not on record", "error", err)
+	}
+	l.begin(now)
+	l.plan(renew, now)
+}
+
+// tookOver is after the first renewal of a hold that was taken over.
+func (l *loop) tookOver() {
+	l.adopting = false
+	l.metrics.adoptions.Inc()
+	l.log.Info("took the hold over", "token", l.rec.Token)
+	if !l.restart {
+		return
+	}
+	l.log.Warn("restarting the pod in place with its hold, for a next takeover could come too late")
+	l.conceal(Waiting)
+	l.finish(ExitLost)
+}
+
+// adopted takes in the answer to a renewal while no app runs.
+func (l *loop) adopted(r result) {
+	switch {
+	case r.err != nil:
+		l.retry(adopt, renewBackoff)
+	case r.renewal.Outcome != Held:
+		l.log.Info("the hold of the last run has ended", "token", l.rec.Token)
+		l.queueAnew()
+	case l.hold(r, r.renewal.Token):
+		l.metrics.adoptions.Inc()
+	}
+}
+
+// startUnknown is for a record that cannot be read. If the app may run, it may
+// run without a hold. The loss is recorded with this epoch, so that the next
+// start, after the pod has restarted in place, finds it changed.
+func (l *loop) startUnknown(err error) {
+	l.log.Error("the record of the last run cannot be read", "error", err)
+	if !l.cfg.InPod() || !l.cfg.StopsApp() {
+		l.queueAnew()
+		return
+	}
+	l.rec = record{Epoch: l.epoch, BootID: l.bootID, Owner: l.newOwner()}
+	l.lose(lossUnknown)
+}
+
+// conceal shows p without a hold: whoever ends this process can no longer tell
+// the app when its hold runs out.
+func (l *loop) conceal(p Phase) {
+	l.show(func(s *State, le *lease) { s.State, *le = p, lease{} })
+}

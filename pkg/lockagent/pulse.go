@@ -1,0 +1,65 @@
+package lockagent
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// stallAfter is the gap between two beats of the loop from which on it counts
+// as having stood still. A healthy one beats at least every half a second.
+const stallAfter = time.Second
+
+// pulse is how probes and watchdog, on their own goroutines, see whether the
+// loop is alive. Times are boot times in nanoseconds.
+type pulse struct {
+	beats    atomic.Uint64 // rounds of the loop
+	last     atomic.Int64  // the latest round
+	stalled  atomic.Int64  // end of the latest stall; 0 if there was none
+	answered atomic.Int64  // the latest good answer to a liveness probe; 0 if there was none
+}
+
+// beat notes one round of the loop.
+func (p *pulse) beat(now time.Duration) {
+	last := time.Duration(p.last.Swap(int64(now)))
+	if p.beats.Add(1) > 1 && now-last > stallAfter {
+		p.stalled.Store(int64(now))
+	}
+}
+
+// Live says why the agent must be restarted; nil if it need not be. The kubelet
+// asks it as liveness probe, and the agent notes when it got a good answer:
+// that tells, at TERM, whether the probe was the reason. While waiting there is
+// no liveness in a pod, so the watchdog looks after the loop.
+func (a *Agent) Live() error {
+	now := a.clock.Boot()
+	idle := now - time.Duration(a.pulse.last.Load())
+	if _, keeping := a.status.keeping(); keeping && idle > a.maxIdle() {
+		return fmt.Errorf("renew loop of %q: no sign of life for %s", a.cfg.Resource, idle.Round(time.Millisecond))
+	}
+	a.pulse.answered.Store(int64(now))
+	return nil
+}
+
+// maxIdle is how long the loop of a holder may be silent.
+func (a *Agent) maxIdle() time.Duration { return max(2*time.Second, a.cfg.TTL/15) }
+
+// probePeriod is how often the kubelet asks Live: the webhook writes the same.
+func (a *Agent) probePeriod() time.Duration { return max(time.Second, a.cfg.TTL/15) }
+
+// wellUntil tells whether the agent was well in the last two probe periods
+// before a moment: the loop did not stand still, and the kubelet got its
+// answers. With a hold younger than three periods, or when no probe has come
+// since it began, there need not have been an answer.
+func (a *Agent) wellUntil(moment, heldSince time.Duration) bool {
+	period := a.probePeriod()
+	from := moment - 2*period
+	if stalled := time.Duration(a.pulse.stalled.Load()); stalled > 0 && stalled > from {
+		return false
+	}
+	answered := time.Duration(a.pulse.answered.Load())
+	if answered < heldSince || moment-heldSince < 3*period {
+		return true
+	}
+	return answered >= from
+}

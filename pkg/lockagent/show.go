@@ -1,0 +1,51 @@
+package lockagent
+
+// show changes what others see, and publishes it.
+func (l *loop) show(change func(*State, *lease)) {
+	l.status.update(change)
+	l.publish()
+}
+
+// publish writes the files that the app reads. An error is told once.
+func (l *loop) publish() {
+	text := ""
+	if err := l.files.Publish(l.status.State()); err != nil {
+		text = err.Error()
+	}
+	if text != l.lastPublishError && text != "" {
+		l.log.Error("the app cannot see the state in its files", "error", text)
+	}
+	l.lastPublishError = text
+}
+
+// storeProblem shows what the store failed with.
+func (l *loop) storeProblem(err error) {
+	code := codeOf(err)
+	l.metrics.storeError(code)
+	l.problem(Problem{Code: code, Message: err.Error()})
+}
+
+// stateDirProblem shows that the state folder cannot be written.
+func (l *loop) stateDirProblem(err error) {
+	l.problem(Problem{Code: CodeStateDir, Message: "state folder: " + err.Error()})
+}
+
+// problem shows p. It is logged when the kind of problem changes, not with each
+// attempt, and not for a text that only differs in a port number.
+func (l *loop) problem(p Problem) {
+	before := l.status.State().Error
+	if before != nil && *before == p {
+		return
+	}
+	l.show(func(s *State, _ *lease) { s.Error = &p })
+	if before == nil || before.Code != p.Code {
+		l.log.Warn("cannot go on, trying again", "code", p.Code, "error", p.Message)
+	}
+}
+
+// save puts the record into the state folder.
+func (l *loop) save() error {
+	err := l.rec.save(l.cfg.StateDir)
+	l.saved = l.saved || err == nil
+	return err
+}

@@ -1,0 +1,177 @@
+package lockagent
+
+import "time"
+
+// How the last requests share the two seconds after TERM.
+const (
+	patience  = 700 * time.Millisecond // for an answer that decides what has to be given back
+	lastRequest = 800 * time.Millisecond // for the last request
+)
+
+// end acts on TERM. That is not the same as "the app has ended": the kubelet
+// also ends an agent alone, and kills at the end of the grace period whoever is
+// left. So only when all speaks for it is the lock given back at once.
+//
+//	waiting                     leave the queue                  0
+//	holding, outside a pod      release                          0, or 87 if not confirmed
+//	holding, the app has ended  release                          87
+//	holding, in doubt           shorten the hold, keep record    87
+//	lost                        nothing                          87
+//	released                    release, if not confirmed yet    0
+func (l *loop) end() {
+	now := l.clock.Boot()
+	switch l.status.State().State {
+	case Lost:
+		l.finish(ExitLost)
+	case Released:
+		if l.next == release && l.giveBack() {
+			l.releaseOver(nil)
+		}
+		l.finish(ExitOK)
+	case Holding, Degraded:
+		l.finish(l.endHolding(now))
+	default:
+		l.finish(l.leave())
+	}
+}
+
+// leave goes out of the queue. A grant that is on its way would be of no use to
+// anybody for a whole TTL, so its answer is awaited first.
+func (l *loop) leave() int {
+	l.stopListening()
+	if l.call != nil && l.call.task != listen {
+		l.await(l.call, patience)
+	}
+	if l.saved || l.rec.Token != 0 {
+		if !l.giveBack() && l.rec.Token != 0 {
+			return ExitLost
+		}
+	}
+	return ExitOK
+}
+
+func (l *loop) endHolding(now time.Duration) int {
+	ended := l.appEnded(now)
+	switch {
+	case !l.cfg.InPod():
+		l.conceal(Released)
+		if l.giveBack() {
+			return ExitOK
+		}
+	case ended:
+		l.conceal(Released)
+		l.giveBack()
+	default:
+		l.conceal(Waiting)
+		l.cutShort(now)
+	}
+	return ExitLost
+}
+
+// appEnded tells whether TERM came because the app's containers have ended: the
+// kubelet began to end the pod, did not do so because of our probe, and did not
+// have to wait until the grace period was over.
+func (l *loop) appEnded(term time.Duration) bool {
+	hook, ok := l.terminatingSince()
+	if !ok {
+		l.log.Warn("TERM without a preStop hook: the app may run on")
+		return false
+	}
+	well := l.wellUntil(hook, l.heldSince)
+	full := atGracePeriod(term-hook, l.cfg.GracePeriod)
+	l.log.Info("TERM", "after_hook", term-hook, "well", well, "at_grace_period", full)
+	return well && !full
+}
+
+// atGracePeriod tells whether TERM came when a grace period was over: the pod's
+// own, or one that came with the deletion, which is in whole seconds too. The
+// kubelet counts it from when the hook had ended, a few milliseconds after the
+// hook looked at the clock. One TERM in thirteen that means "the app has ended"
+// is mistaken for the other, which costs a few seconds.
+func atGracePeriod(sinceHook, grace time.Duration) bool {
+	if sinceHook >= grace-250*time.Millisecond {
+		return true
+	}
+	return sinceHook >= time.Second && sinceHook%time.Second <= 75*time.Millisecond
+}
+
+// giveBack releases, or leaves the queue, and tells whether that is certain.
+func (l *loop) giveBack() bool {
+	l.dropCall()
+	l.launch(release, l.clock.Boot(), lastRequest)
+	r := l.await(l.call, lastRequest)
+	if r.err != nil {
+		l.log.Warn("could not give the lock back; it frees itself", "by", l.frees(), "error", r.err)
+		return false
+	}
+	l.log.Info("gave the lock back", "was_held", r.had)
+	l.rec = l.rec.wiped()
+	if err := l.save(); err != nil {
+		l.log.Warn("the release is not on record", "error", err)
+	}
+	return true
+}
+
+// frees is the wall time at which the store forgets this owner at the latest,
+// by all that is known here.
+func (l *loop) frees() time.Time {
+	if l.rec.Token == 0 {
+		return l.clock.Now().Add(l.cfg.TTL)
+	}
+	return l.wall(max(l.rec.Deadline, l.lastSent+l.cfg.TTL))
+}
+
+// wall is the wall time of a boot time, for people.
+func (l *loop) wall(boot time.Duration) time.Time {
+	return l.clock.Now().Add(boot - l.clock.Boot())
+}
+
+// await waits for the answer of a call, but not long: the process must end.
+func (l *loop) await(c *pendingCall, patience time.Duration) result {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-l.results:
+			if r.seq == c.seq {
+				return r
+			}
+		case <-timer.C:
+			return c.timedOut(l.cfg.Resource)
+		}
+	}
+}
+
+// shortLife is the least that a hold is cut to.
+const shortLife = 5 * time.Second
+
+// comeback is how long the kubelet takes to start an agent again, the first time.
+const comeback = 3 * time.Second
+
+// shortened is how long a hold lives on when it is not known whether the app has
+// ended: long enough for a next agent to find it in time and, if it cannot keep
+// it, to stop the app before another has the lock.
+func (l *loop) shortened() time.Duration { return max(shortLife, l.cfg.Margin+comeback) }
+
+// cutShort lets the hold end soon unless a next agent adopts it. After a recent
+// takeover the kubelet pauses before it starts one again, and the hold is left
+// as it is: it must not end before that.
+func (l *loop) cutShort(now time.Duration) {
+	short := now + l.shortened()
+	if l.rec.AdoptedAt > 0 && now-l.rec.AdoptedAt < adoptAgain || short >= l.rec.Deadline {
+		l.log.Warn("in doubt whether the app has ended: the hold is left to end by itself", "by", l.frees())
+		return
+	}
+	l.rec.Deadline = short // before it is asked for: the answer may be lost
+	if err := l.save(); err != nil {
+		l.log.Warn("the shorter hold is not on record, so it is left as it is", "error", err, "by", l.frees())
+		return
+	}
+	l.dropCall()
+	l.launch(shorten, now, lastRequest)
+	if r := l.await(l.call, lastRequest); r.err != nil {
+		l.log.Warn("could not cut the hold short; it frees itself", "by", l.frees(), "error", r.err)
+		return
+	}
+	l.log.Warn("in doubt whether the app has ended: the hold ends soon unless an agent comes back", "by", l.wall(short))
+}
