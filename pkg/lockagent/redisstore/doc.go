@@ -1,0 +1,29 @@
+// Package redisstore is a [lockagent.Store] on one Redis, 6.2 or later.
+//
+// # The way of a call
+//
+// A method of [Store] (store.go) gives its claim to one Lua script
+// (script.go, lua/*.lua), which is the whole step: it reads Redis' own clock,
+// decides, writes, and tells the waiters concerned on channels of their own
+// (listen.go). No time of this machine is ever sent. Keys and what is in them
+// are listed in keys.go.
+//
+// A release does not only free a permit: it puts it in the name of the first
+// waiter that listens, for three seconds, which that waiter makes a full hold by
+// renewing. So a hand-off costs two messages however many wait, and nobody slips
+// in between. What no release announces (a holder or a waiter that died) the
+// first in line finds by its own timer, and everyone by their heartbeat.
+//
+// # Failure
+//
+// A script runs whole or not at all, so the only doubt is whether it ran. Every
+// one may be run again: an owner that holds is granted the same token again, a
+// waiter keeps its place, a release finds nothing more to do. Nothing is retried
+// here, and no error reads as "busy": see [lockagent.StoreError].
+//
+// Redis out of memory: nothing new is granted, but holds are renewed and
+// released. Redis restarted without its data: the holds are gone, and tokens go
+// on rising, since they start from the time. A fail-over that loses writes can
+// let two hold until the first one's lease ends; the later one's token is
+// greater.
+package redisstore

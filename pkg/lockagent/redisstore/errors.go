@@ -1,0 +1,95 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+// errOtherKind is an answer of the acquire script, not of Redis.
+var errOtherKind = errors.New("held as the other kind")
+
+// redisCodes are the first words of Redis' errors. Before 7.0, and in tests with
+// miniredis, an error inside a script is buried in another one's text.
+var redisCodes = map[string]lockagent.Code{
+	"WRONGPASS": lockagent.CodeWrongPassword, "NOAUTH": lockagent.CodeWrongPassword,
+	"NOPERM": lockagent.CodeNoPermission, "The user executing the script": lockagent.CodeNoPermission,
+	"WRONGTYPE":  lockagent.CodeWrongType,
+	"OOM":        lockagent.CodeOutOfMemory,
+	"READONLY":   lockagent.CodeNotWritable,
+	"LOADING":    lockagent.CodeNotWritable,
+	"MASTERDOWN": lockagent.CodeNotWritable,
+	"NOREPLICAS": lockagent.CodeNotWritable,
+	"MISCONF":    lockagent.CodeNotWritable,
+}
+
+var redisCode = regexp.MustCompile(`\b(WRONGPASS|NOAUTH|NOPERM|The user executing the script|WRONGTYPE|OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF)\b`)
+
+// fail makes a StoreError of err; nil stays nil.
+func (s *Store) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := codeOf(err)
+	var fromRedis redis.Error
+	if errors.As(err, &fromRedis) {
+		err = fromRedis // without what the client says around it
+	}
+	return &lockagent.StoreError{Op: op, Resource: s.resource, Code: code, Err: s.explain(code, err)}
+}
+
+func codeOf(err error) lockagent.Code {
+	var fromRedis redis.Error
+	var network net.Error
+	switch {
+	case errors.Is(err, errOtherKind):
+		return lockagent.CodeOtherKind
+	case errors.As(err, &fromRedis):
+		if code, ok := redisCodes[redisCode.FindString(err.Error())]; ok {
+			return code
+		}
+		return lockagent.CodeUnexpected
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &network) && network.Timeout():
+		return lockagent.CodeTimeout
+	case errors.As(err, &network), errors.Is(err, redis.ErrClosed),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return lockagent.CodeUnreachable
+	}
+	return lockagent.CodeUnexpected
+}
+
+// explain says what to do about a failure that does not pass by itself.
+func (s *Store) explain(code lockagent.Code, err error) error {
+	switch code {
+	case lockagent.CodeWrongPassword:
+		return fmt.Errorf("redis refuses the username or password; put the right ones into the secret: %w", err)
+	case lockagent.CodeNoPermission:
+		return fmt.Errorf("the redis user may not do this; give it the documented ACL: %w", err)
+	case lockagent.CodeWrongType:
+		return fmt.Errorf("another program keeps something else under a key that starts with %q; rename the lock or remove the key: %w", s.keys[0], err)
+	case lockagent.CodeOtherKind:
+		return fmt.Errorf("the name is held as a %s now; use it as one kind, or rename one of the two: %w", s.otherKind(), err)
+	case lockagent.CodeOutOfMemory:
+		return fmt.Errorf("redis is out of memory, so it can grant nothing new: %w", err)
+	case lockagent.CodeNotWritable:
+		return fmt.Errorf("this redis takes no writes now: %w", err)
+	default:
+		return err
+	}
+}
+
+func (s *Store) otherKind() agentenv.Kind {
+	if s.kind == agentenv.Mutex {
+		return agentenv.Semaphore
+	}
+	return agentenv.Mutex
+}

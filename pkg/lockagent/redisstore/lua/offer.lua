@@ -1,0 +1,104 @@
+-- offer.lua follows queue.lua in the scripts that grant, and only in those.
+
+local OFFER = 3000 -- ms to answer an offer
+
+-- Live holds, offers included.
+local function count()
+  if mutex then
+    return holder and 1 or 0
+  end
+  return redis.call('ZCOUNT', lock, '(' .. int(now), '+inf')
+end
+
+-- The smallest permits among the live holders. Entries without a hold, which a
+-- program that shares the set leaves behind, are dropped while looking.
+local function smallest()
+  if mutex then
+    return 1
+  end
+  local permits = math.huge
+  for _ = 1, VISITS do
+    local first = redis.call('ZRANGE', limits, 0, 0, 'WITHSCORES')
+    if not first[1] then
+      return math.huge
+    end
+    permits = tonumber(first[2])
+    if holds(first[1]) then
+      return permits
+    end
+    drop_hold(first[1])
+  end
+  return permits
+end
+
+-- Tells whether the name is held as the other kind of lock.
+local function other_held()
+  if redis.call('EXISTS', other) == 0 then
+    return false
+  end
+  if mutex then
+    return redis.call('ZCOUNT', other, '(' .. int(now), '+inf') > 0
+  end
+  return redis.call('GET', other) ~= false
+end
+
+-- Makes the owner a holder for ttl ms and returns its token. taken is the number
+-- of live holds: where there is none, what is left in holders is of dead ones.
+local function grant(owner, ttl, claim, taken)
+  if taken == 0 and redis.call('HLEN', holders) > 0 then
+    redis.call('DEL', holders, limits)
+  end
+  if mutex then
+    redis.call('SET', lock, owner, 'PX', ttl)
+    holder = owner
+  else
+    redis.call('ZADD', lock, int(now + ttl), owner)
+    redis.call('ZADD', limits, claim.permits, owner)
+  end
+  local token = next_token()
+  local entry = {
+    owner .. ':token', int(token), owner .. ':since', int(now), owner .. ':permits', int(claim.permits),
+  }
+  for _, name in ipairs(DETAILS) do
+    if claim[name] and claim[name] ~= '' then
+      entry[#entry + 1] = owner .. ':' .. name
+      entry[#entry + 1] = claim[name]
+    end
+  end
+  redis.call('HSET', holders, unpack(entry))
+  if mutex then
+    redis.call('PEXPIRE', holders, HOUR)
+  else
+    keep()
+  end
+  return token
+end
+
+-- Gives what is free to the waiters in their order: the caller, if it is one of
+-- them, gets a full hold, which is returned as its token; the others a short one,
+-- an offer, if they listen. Who does not listen keeps its place and its turn to
+-- ask. Nobody passes a waiter that is kept out by its own permits, or a lower
+-- limit would wait for ever. With tell, or when something was given, the next one
+-- in line is told so.
+local function serve(caller, tell)
+  local taken, limit = count(), smallest()
+  local full, token = false, nil
+  walk(function(owner, claim)
+    full = full or taken >= math.min(claim.permits, limit)
+    if full then
+      return not tell or owner == caller or tell_next(owner)
+    end
+    if owner == caller then
+      token = grant(owner, claim.ttl, claim, taken)
+    elseif publish(owner, 'offer') then
+      grant(owner, math.min(OFFER, claim.ttl), claim, taken)
+    else
+      return false
+    end
+    tell, taken, limit = true, taken + 1, math.min(limit, claim.permits)
+  end)
+  if token then
+    leave(caller)
+  end
+  return token
+end

@@ -1,0 +1,138 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+// Store keeps one lock in one Redis. It is safe for concurrent use. [Open] makes
+// one.
+type Store struct {
+	client   *redis.Client
+	kind     agentenv.Kind
+	resource string
+	keys     []string
+	timing   timing
+
+	closed    context.Context // ends with Close
+	close     context.CancelFunc
+	listeners sync.WaitGroup
+}
+
+var _ lockagent.Store = (*Store)(nil)
+
+// Acquire is one script, and no message to anyone while the lock is simply held.
+func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (lockagent.Answer, error) {
+	const op = "acquire"
+	if err := checkClaim(c); err != nil {
+		return lockagent.Answer{}, s.fail(op, err)
+	}
+	reply, err := acquireScript.run(ctx, s.client, s.keys,
+		string(s.kind), c.Owner, c.TTL.Milliseconds(), c.Permits, c.Priority,
+		c.Pod, c.Namespace, c.Node, c.Workload, c.ReplicaSet, revision(c))
+	if err != nil {
+		return lockagent.Answer{}, s.fail(op, err)
+	}
+	r := replyReader{values: reply}
+	var a lockagent.Answer
+	switch outcome := r.text(); outcome {
+	case "granted":
+		a = lockagent.Answer{Granted: true, Token: r.number()}
+	case "busy":
+		a = lockagent.Answer{
+			Position: int(r.number()), Waiters: int(r.number()),
+			RetryAfter: time.Duration(r.number()) * time.Millisecond, Limit: int(r.number()),
+		}
+	case "other":
+		return a, s.fail(op, errOtherKind)
+	default:
+		r.unknown(outcome)
+	}
+	return a, s.fail(op, r.err)
+}
+
+// Renew is one script.
+func (s *Store) Renew(ctx context.Context, c lockagent.Claim) (lockagent.Renewal, error) {
+	return s.renewal(ctx, "renew", renewScript, c, c.TTL)
+}
+
+// Shorten is one script.
+func (s *Store) Shorten(ctx context.Context, c lockagent.Claim, ttl time.Duration) (lockagent.Renewal, error) {
+	return s.renewal(ctx, "shorten", shortenScript, c, ttl)
+}
+
+func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockagent.Claim, ttl time.Duration) (lockagent.Renewal, error) {
+	c.TTL = ttl
+	if err := checkClaim(c); err != nil {
+		return lockagent.Renewal{}, s.fail(op, err)
+	}
+	reply, err := p.run(ctx, s.client, s.keys, string(s.kind), c.Owner, ttl.Milliseconds())
+	if err != nil {
+		return lockagent.Renewal{}, s.fail(op, err)
+	}
+	r := replyReader{values: reply}
+	renewal := lockagent.Renewal{Outcome: lockagent.Outcome(r.text())}
+	switch renewal.Outcome {
+	case lockagent.Held:
+		renewal.Token, renewal.YieldAsked = r.number(), r.number() == 1
+	case lockagent.Gone, lockagent.Taken:
+	default:
+		r.unknown(string(renewal.Outcome))
+	}
+	return renewal, s.fail(op, r.err)
+}
+
+// Release is one script, and at most two messages for each permit that it frees.
+func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
+	const op = "release"
+	reply, err := releaseScript.run(ctx, s.client, s.keys, string(s.kind), c.Owner)
+	if err != nil {
+		return false, s.fail(op, err)
+	}
+	r := replyReader{values: reply}
+	return r.text() == "released", s.fail(op, r.err)
+}
+
+// Close ends all connections and listeners.
+func (s *Store) Close() error {
+	s.close()
+	s.listeners.Wait()
+	return s.client.Close()
+}
+
+// The limits of a claim's TTL; the scripts have the same ones.
+const (
+	minTTL = time.Millisecond
+	maxTTL = 30*time.Minute - time.Millisecond
+)
+
+// checkClaim refuses what a script must never see: PEXPIRE 0, for one, deletes.
+func checkClaim(c lockagent.Claim) error {
+	switch {
+	case c.Owner == "":
+		return fmt.Errorf("the claim has no owner id")
+	case c.TTL < minTTL || c.TTL > maxTTL || c.TTL%time.Millisecond != 0:
+		return fmt.Errorf("the ttl is %s: it must be whole milliseconds, at least 1ms and under 30m", c.TTL)
+	case c.Permits < 1:
+		return fmt.Errorf("the permits are %d: there must be at least one", c.Permits)
+	case c.Priority < -100 || c.Priority > 100:
+		return fmt.Errorf("the priority is %d: it must be from -100 to 100", c.Priority)
+	}
+	return nil
+}
+
+// revision is empty where there is none, so that it takes no room in Redis.
+func revision(c lockagent.Claim) string {
+	if c.Revision == 0 {
+		return ""
+	}
+	return strconv.FormatInt(c.Revision, 10)
+}
