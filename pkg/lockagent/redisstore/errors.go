@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
-	"regexp"
+	"strings"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,21 +19,35 @@ import (
 // errOtherKind is an answer of the acquire script, not of Redis.
 var errOtherKind = errors.New("held as the other kind")
 
-// redisCodes are the first words of Redis' errors. Before 7.0, and in tests with
-// miniredis, an error inside a script is buried in another one's text.
+// redisCodes are the words by which Redis names its errors. Most errors start
+// with theirs; before 7.0 that of a command inside a script is buried in the
+// text of another one.
 var redisCodes = map[string]lockagent.Code{
-	"WRONGPASS": lockagent.CodeWrongPassword, "NOAUTH": lockagent.CodeWrongPassword,
-	"NOPERM": lockagent.CodeNoPermission, "The user executing the script": lockagent.CodeNoPermission,
-	"WRONGTYPE":  lockagent.CodeWrongType,
-	"OOM":        lockagent.CodeOutOfMemory,
-	"READONLY":   lockagent.CodeNotWritable,
-	"LOADING":    lockagent.CodeNotWritable,
-	"MASTERDOWN": lockagent.CodeNotWritable,
-	"NOREPLICAS": lockagent.CodeNotWritable,
-	"MISCONF":    lockagent.CodeNotWritable,
+	"WRONGPASS":       lockagent.CodeWrongPassword,
+	"NOAUTH":          lockagent.CodeWrongPassword,
+	"unauthenticated": lockagent.CodeWrongPassword, // a long command without a login
+	"NOPERM":          lockagent.CodeNoPermission,
+	"WRONGTYPE":       lockagent.CodeWrongType,
+	"OOM":             lockagent.CodeOutOfMemory,
+	"READONLY":        lockagent.CodeNotWritable,
+	"LOADING":         lockagent.CodeNotWritable,
+	"MASTERDOWN":      lockagent.CodeNotWritable,
+	"NOREPLICAS":      lockagent.CodeNotWritable,
+	"MISCONF":         lockagent.CodeNotWritable,
 }
 
-var redisCode = regexp.MustCompile(`\b(WRONGPASS|NOAUTH|NOPERM|The user executing the script|WRONGTYPE|OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF)\b`)
+// codeOfRedis finds the first such word.
+func codeOfRedis(text string) lockagent.Code {
+	if strings.Contains(text, "The user executing the script can't") { // NOPERM inside a script
+		return lockagent.CodeNoPermission
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if code, ok := redisCodes[word]; ok {
+			return code
+		}
+	}
+	return lockagent.CodeUnexpected
+}
 
 // fail makes a StoreError of err; nil stays nil.
 func (s *Store) fail(op string, err error) error {
@@ -49,14 +65,14 @@ func (s *Store) fail(op string, err error) error {
 func codeOf(err error) lockagent.Code {
 	var fromRedis redis.Error
 	var network net.Error
+	var file *fs.PathError
 	switch {
+	case errors.As(err, &file): // of a secret; looks like a net.Error
+		return lockagent.CodeUnexpected
 	case errors.Is(err, errOtherKind):
 		return lockagent.CodeOtherKind
 	case errors.As(err, &fromRedis):
-		if code, ok := redisCodes[redisCode.FindString(err.Error())]; ok {
-			return code
-		}
-		return lockagent.CodeUnexpected
+		return codeOfRedis(err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
 		errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &network) && network.Timeout():
 		return lockagent.CodeTimeout

@@ -120,3 +120,5 @@ func bringForward(t *testing.T, raw *redis.Client, d time.Duration) {
 		}
 	}
 }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
