@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/redistest"
 )
 
 func lookup(vars map[string]string) func(string) (string, bool) {
@@ -121,5 +122,20 @@ func TestRefuseRemovesHeld(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "no such thing") {
 		t.Errorf("log = %s, want the error", log.String())
+	}
+}
+
+// The ports are shared by all containers of a pod, and on hostNetwork by all of
+// the node (ptp-operator PR#133, telepresence#2704).
+func TestCaseB50PortTakenEndsWithAdvice(t *testing.T) {
+	redis := redistest.Start(t) // its port is one that is taken
+	p := launch(t, and(variables(t, redis.SocketURL()), "LISTEN", redis.Addr))
+	if code := p.exit(); code != lockagent.ExitConfig {
+		t.Errorf("exit code %d, want %d", code, lockagent.ExitConfig)
+	}
+	for _, want := range []string{redis.Addr, "HOLDFAST_LISTEN", "holdfast.dev/agent-port"} {
+		if !strings.Contains(p.output.String(), want) {
+			t.Errorf("the log does not name %s", want)
+		}
 	}
 }

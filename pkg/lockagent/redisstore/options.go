@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
@@ -138,20 +139,27 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 }
 
 // credentials are read anew for each connection, so that a rotated secret needs
-// no restart.
+// no restart. A file that is not there is a key that the Secret does not have:
+// then the URL's counts.
 func credentials(addr address, o Options) (username, password string, err error) {
-	username, password = addr.username, addr.password
-	if o.UsernameFile != "" {
-		if username, err = readTrimmed(o.UsernameFile); err != nil {
-			return "", "", fmt.Errorf("the redis username: %w", err)
-		}
+	if username, err = secret(o.UsernameFile, addr.username); err != nil {
+		return "", "", fmt.Errorf("the redis username: %w", err)
 	}
-	if o.PasswordFile != "" {
-		if password, err = readTrimmed(o.PasswordFile); err != nil {
-			return "", "", fmt.Errorf("the redis password: %w", err)
-		}
+	if password, err = secret(o.PasswordFile, addr.password); err != nil {
+		return "", "", fmt.Errorf("the redis password: %w", err)
 	}
 	return username, password, nil
+}
+
+func secret(file, otherwise string) (string, error) {
+	if file == "" {
+		return otherwise, nil
+	}
+	text, err := readTrimmed(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return otherwise, nil
+	}
+	return text, err
 }
 
 // readTrimmed reads a file without the newline that editors and shells leave at
