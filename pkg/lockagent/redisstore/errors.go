@@ -23,17 +23,16 @@ var errOtherKind = errors.New("held as the other kind")
 // with theirs; before 7.0 that of a command inside a script is buried in the
 // text of another one.
 var redisCodes = map[string]lockagent.Code{
-	"WRONGPASS":       lockagent.CodeWrongPassword,
-	"NOAUTH":          lockagent.CodeWrongPassword,
-	"unauthenticated": lockagent.CodeWrongPassword, // a long command without a login
-	"NOPERM":          lockagent.CodeNoPermission,
-	"WRONGTYPE":       lockagent.CodeWrongType,
-	"OOM":             lockagent.CodeOutOfMemory,
-	"READONLY":        lockagent.CodeNotWritable,
-	"LOADING":         lockagent.CodeNotWritable,
-	"MASTERDOWN":      lockagent.CodeNotWritable,
-	"NOREPLICAS":      lockagent.CodeNotWritable,
-	"MISCONF":         lockagent.CodeNotWritable,
+	"WRONGPASS":  lockagent.CodeWrongPassword,
+	"NOAUTH":     lockagent.CodeWrongPassword,
+	"NOPERM":     lockagent.CodeNoPermission,
+	"WRONGTYPE":  lockagent.CodeWrongType,
+	"OOM":        lockagent.CodeOutOfMemory,
+	"READONLY":   lockagent.CodeNotWritable,
+	"LOADING":    lockagent.CodeNotWritable,
+	"MASTERDOWN": lockagent.CodeNotWritable,
+	"NOREPLICAS": lockagent.CodeNotWritable,
+	"MISCONF":    lockagent.CodeNotWritable,
 }
 
 // codeOfRedis finds the first such word.

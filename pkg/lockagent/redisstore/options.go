@@ -104,7 +104,7 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 	dialer := &net.Dialer{Timeout: t.call, KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: t.keepAlive, Interval: max(t.keepAlive/3, time.Second), Count: 3,
 	}}
-	return &redis.Options{
+	options := &redis.Options{
 		Network: addr.network,
 		Addr:    addr.addr,
 		DB:      addr.db,
@@ -136,6 +136,12 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+	if addr.password == "" && o.PasswordFile == "" {
+		// A Redis that wants a login refuses a long command by closing the
+		// connection, so that its reason can get lost. A short one it answers.
+		options.OnConnect = func(ctx context.Context, c *redis.Conn) error { return c.Ping(ctx).Err() }
+	}
+	return options
 }
 
 // credentials are read anew for each connection, so that a rotated secret needs

@@ -98,18 +98,30 @@ local function keep_lock()
   redis.call('PEXPIRE', lock, int(wanted))
 end
 
--- Extends all that belongs to the lock, at most once a minute. The expiry is the
--- same whoever calls, so that nobody's short TTL shortens another's keys.
-local function keep()
-  if redis.call('PTTL', holders) > HOUR - MINUTE then
-    return
-  end
-  for _, key in ipairs({queue, waiters, heartbeats, holders, limits}) do
-    redis.call('PEXPIRE', key, HOUR)
-  end
-  redis.call('PEXPIRE', fence, int(MONTH))
+-- Tells whether it is a minute since the holders' keys were extended. All keys of
+-- a lock but the lock itself and the fence expire an hour after that, whoever
+-- calls, so that nobody's short TTL shortens another's keys.
+local function stale()
+  return redis.call('PTTL', holders) <= HOUR - MINUTE
+end
+
+-- Extends what belongs to holders.
+local function keep_holders()
+  redis.call('PEXPIRE', holders, HOUR)
   if not mutex then
+    redis.call('PEXPIRE', limits, HOUR)
     keep_lock()
+  end
+end
+
+-- Extends all that belongs to the lock.
+local function keep()
+  if stale() then
+    keep_holders()
+    for _, key in ipairs({queue, waiters, heartbeats}) do
+      redis.call('PEXPIRE', key, HOUR)
+    end
+    redis.call('PEXPIRE', fence, int(MONTH))
   end
 end
 
@@ -121,9 +133,11 @@ local function next_token()
   return last
 end
 
--- The token of a hold; raises a fence that has fallen behind it.
+-- The token of a hold, and 1 if its owner is asked to yield, else 0. Raises a
+-- fence that has fallen behind.
 local function token_of(owner)
-  local token = tonumber(redis.call('HGET', holders, owner .. ':token') or '')
+  local entry = redis.call('HMGET', holders, owner .. ':token', owner .. ':asked')
+  local token = tonumber(entry[1] or '')
   if not token then
     token = next_token()
     redis.call('HSET', holders, owner .. ':token', int(token))
@@ -131,5 +145,5 @@ local function token_of(owner)
     last = token
     redis.call('SET', fence, int(token), 'PX', int(MONTH))
   end
-  return token
+  return token, entry[2] and 1 or 0
 end

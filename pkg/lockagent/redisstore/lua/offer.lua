@@ -66,10 +66,8 @@ local function grant(owner, ttl, claim, taken)
     end
   end
   redis.call('HSET', holders, unpack(entry))
-  if mutex then
-    redis.call('PEXPIRE', holders, HOUR)
-  else
-    keep()
+  if mutex or stale() then -- of a mutex they are always new
+    keep_holders()
   end
   return token
 end

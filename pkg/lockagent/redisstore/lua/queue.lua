@@ -5,17 +5,21 @@ local CHUNK = 16 -- waiters read at once
 local VISITS = 100 -- waiters looked at closely in one call
 local PENDING = 1000 -- waiters with an unanswered offer passed over in one call
 
-local function drop_waiter(owner)
-  redis.call('ZREM', queue, owner)
+local function forget(owner)
   redis.call('ZREM', heartbeats, owner)
   redis.call('HDEL', waiters, fields(owner, WAITER))
+end
+
+local function drop_waiter(owner)
+  redis.call('ZREM', queue, owner)
+  forget(owner)
 end
 
 -- Takes the owner out of the queue, if it is there. Always writes, and a write
 -- that is allowed when memory is full.
 local function leave(owner)
   if redis.call('ZREM', queue, owner) == 1 then
-    drop_waiter(owner)
+    forget(owner)
   end
 end
 

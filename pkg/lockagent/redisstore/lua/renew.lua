@@ -12,6 +12,6 @@ end
 if not prolong(ttl) then
   return {'gone'}
 end
-local token = token_of(me)
+local token, asked = token_of(me)
 keep()
-return {'held', int(token), redis.call('HEXISTS', holders, me .. ':asked')}
+return {'held', int(token), asked}

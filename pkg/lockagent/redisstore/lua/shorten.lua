@@ -18,6 +18,6 @@ else
     redis.call('PEXPIRE', lock, ttl)
   end
 end
-local token = token_of(me)
+local token, asked = token_of(me)
 walk(tell_next)
-return {'held', int(token), redis.call('HEXISTS', holders, me .. ':asked')}
+return {'held', int(token), asked}
