@@ -38,7 +38,7 @@ func (l *loop) start() {
 	l.rec = rec
 	l.status.update(func(s *State, _ *lease) { s.LastLoss = rec.LastLoss })
 	if loss := rec.LastLoss; loss != nil {
-		l.log.Warn("the last hold was lost", "at", loss.At, "reason", loss.Reason, "token", loss.Token)
+		l.log.Warn("the last hold was lost", "at", time.Time(loss.At), "reason", loss.Reason, "token", loss.Token)
 	}
 	beside := l.besideApp()
 	if !beside || rec.BootID != l.bootID { // after a restart in place the kubelet's pause is gone

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -66,10 +67,14 @@ type pod struct {
 	store   *memstore.Store
 	cfg     agentenv.Config
 
+	over   lockagent.Store // instead of store
+	random float64
+
 	agent *lockagent.Agent
 	term  context.CancelFunc
-	code  chan int
-	exits chan int // by the watchdog
+	code  chan int      // what Run has returned
+	ended chan struct{} // closed then
+	exits chan int      // by the watchdog
 	log   *logbook
 }
 
@@ -86,7 +91,7 @@ func newPod(t *testing.T, server *memstore.Server, change ...func(*agentenv.Conf
 	}
 	return &pod{
 		t: t, cfg: cfg, machine: newMachine(),
-		server: server, store: memstore.NewStore(server), log: &logbook{},
+		server: server, store: memstore.NewStore(server), log: &logbook{}, random: 0.5,
 	}
 }
 
@@ -95,6 +100,10 @@ func notify(c *agentenv.Config)  { c.OnLost, c.Margin = agentenv.LostNotify, c.T
 
 func ttl(ttl, margin time.Duration) func(*agentenv.Config) {
 	return func(c *agentenv.Config) { c.TTL, c.Margin = ttl, margin }
+}
+
+func permits(n int) func(*agentenv.Config) {
+	return func(c *agentenv.Config) { c.Kind, c.Permits = agentenv.Semaphore, n }
 }
 
 // init is the kubelet starting all of the pod's containers: it raises the epoch.
@@ -112,12 +121,25 @@ func (p *pod) start() *pod {
 	ctx, term := context.WithCancel(context.Background())
 	p.term, p.code, p.exits = term, make(chan int, 1), make(chan int, 1)
 	exits, code := p.exits, p.code
-	p.agent = lockagent.New(p.cfg, p.store, lockagent.Options{
+	store := p.over
+	if store == nil {
+		store = p.store
+	}
+	p.agent = lockagent.New(p.cfg, store, lockagent.Options{
 		Clock: p.machine, Log: slog.New(p.log), Exit: func(code int) { exits <- code },
 	})
-	p.agent.SetRandom(func() float64 { return 0.5 })
-	go func(a *lockagent.Agent) { code <- a.Run(ctx) }(p.agent)
-	p.t.Cleanup(term)
+	p.agent.SetRandom(func() float64 { return p.random })
+	ended := make(chan struct{})
+	p.ended = ended
+	go func(a *lockagent.Agent) {
+		defer close(ended)
+		code <- a.Run(ctx)
+	}(p.agent)
+	p.t.Cleanup(func() {
+		p.store.Intercept(nil)
+		term()
+		<-ended
+	})
 	synctest.Wait()
 	return p
 }
@@ -129,7 +151,7 @@ func (p *pod) killed() *pod {
 	p.t.Helper()
 	next := &pod{
 		t: p.t, cfg: p.cfg, machine: p.machine,
-		server: p.server, store: memstore.NewStore(p.server), log: &logbook{},
+		server: p.server, store: memstore.NewStore(p.server), log: &logbook{}, random: p.random,
 	}
 	next.cfg.Dir, next.cfg.StateDir = p.t.TempDir(), p.t.TempDir()
 	copyFiles(p.t, p.cfg.Dir, next.cfg.Dir)
@@ -171,9 +193,24 @@ func (p *pod) heldFile() bool {
 	return err == nil
 }
 
+func (p *pod) read(dir, name string) string {
+	p.t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(b)
+}
+
 // wantExit waits until the agent has ended, but not longer than within.
 func (p *pod) wantExit(want int, within time.Duration) {
 	p.t.Helper()
+	select {
+	case got := <-p.code:
+		p.code <- got
+	case <-time.After(within):
+		synctest.Wait()
+	}
 	select {
 	case got := <-p.code:
 		if got != want {
@@ -182,7 +219,7 @@ func (p *pod) wantExit(want int, within time.Duration) {
 		if p.heldFile() {
 			p.t.Errorf("the file held is there after the end")
 		}
-	case <-time.After(max(within, time.Millisecond)):
+	default:
 		p.t.Fatalf("the agent still runs after %s, in state %s\n%s", within, p.state().State, p.log)
 	}
 }
@@ -205,6 +242,21 @@ func (p *pod) calls(op string) int {
 		}
 	}
 	return n
+}
+
+func (p *pod) wantMetric(name string, want float64) {
+	p.t.Helper()
+	var b strings.Builder
+	p.agent.Metrics().WritePrometheus(&b)
+	for line := range strings.Lines(b.String()) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			if got, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil || got != want {
+				p.t.Errorf("%s = %s, want %v", name, strings.TrimSpace(value), want)
+			}
+			return
+		}
+	}
+	p.t.Errorf("no metric %s in\n%s", name, b.String())
 }
 
 // prestop is the kubelet running the hook.
@@ -251,6 +303,17 @@ func (b *logbook) String() string {
 	defer b.mu.Unlock()
 	return strings.Join(b.lines, "\n")
 }
+
+// first is the first line without its attributes.
+func (b *logbook) first() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	line, _, _ := strings.Cut(b.lines[0], " at=")
+	return line
+}
+
+// count is how many lines have message.
+func (b *logbook) count(message string) int { return strings.Count(b.String(), message) }
 
 // freezeAt makes whoever logs message stand still until the test ends.
 func (b *logbook) freezeAt(t *testing.T, message string) {

@@ -4,7 +4,7 @@ import "time"
 
 // How the last requests share the two seconds after TERM.
 const (
-	patience  = 700 * time.Millisecond // for an answer that decides what has to be given back
+	patience    = 700 * time.Millisecond // for an answer that decides what has to be given back
 	lastRequest = 800 * time.Millisecond // for the last request
 )
 
@@ -51,14 +51,13 @@ func (l *loop) leave() int {
 }
 
 func (l *loop) endHolding(now time.Duration) int {
-	ended := l.appEnded(now)
 	switch {
 	case !l.cfg.InPod():
 		l.conceal(Released)
 		if l.giveBack() {
 			return ExitOK
 		}
-	case ended:
+	case l.appEnded(now):
 		l.conceal(Released)
 		l.giveBack()
 	default:

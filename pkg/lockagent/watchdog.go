@@ -15,8 +15,8 @@ const (
 // beats, not time, so that a process that stood still as a whole, frozen or
 // suspended, is not blamed for it: on waking both go on.
 //
-// While waiting no kubelet looks at the agent, so a loop that has stood still
-// for ten beats ends the process. While holding the kubelet does look, but the
+// While nothing is held, no kubelet looks at the agent, so a loop that has stood
+// still for ten beats ends the process. While holding the kubelet does look, but the
 // app must be stopped in time: a hold that has run out and is not acted on ends
 // the process one beat later.
 func (a *Agent) watch(ctx context.Context) {
@@ -40,12 +40,12 @@ func (a *Agent) watch(ctx context.Context) {
 // watchdog is what the last look has seen.
 type watchdog struct {
 	beats   uint64
-	still   int  // looks since the loop's last beat
+	still   int  // looks since the loop's last beat, or since the lock was held
 	overdue bool // the hold had run out
 }
 
 func (w *watchdog) look(a *Agent) (code int, end bool) {
-	if beats := a.pulse.beats.Load(); beats != w.beats {
+	if beats := a.pulse.beats.Load(); beats != w.beats || a.status.State().Held {
 		w.beats, w.still = beats, 0
 	} else {
 		w.still++
@@ -61,7 +61,7 @@ func (w *watchdog) look(a *Agent) (code int, end bool) {
 			return ExitLost, true
 		}
 	}
-	if w.still >= stallBeats && !a.status.State().Held {
+	if w.still >= stallBeats {
 		a.log.Error("the loop stands still: ending", "exit", ExitWatchdog)
 		return ExitWatchdog, true
 	}

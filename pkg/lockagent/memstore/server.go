@@ -88,6 +88,13 @@ func (s *Server) Give(owner string, ttl time.Duration) {
 	s.take(lockagent.Claim{Owner: owner, Permits: 1}, ttl)
 }
 
+// Drop ends owner's hold and tells nobody, as an expiry does.
+func (s *Server) Drop(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.holds, owner)
+}
+
 func (s *Server) purge() {
 	now := s.now()
 	for owner, h := range s.holds {
