@@ -1,0 +1,100 @@
+package main
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// echo is a server that answers what it is sent.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(conn, conn) }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// talk tells whether what is said on conn comes back.
+func talk(t *testing.T, conn net.Conn, line string) bool {
+	t.Helper()
+	if _, err := io.WriteString(conn, line); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	got := make([]byte, len(line))
+	_, err := io.ReadFull(conn, got)
+	return err == nil && string(got) == line
+}
+
+func TestProxyFailsWhereItIsTold(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		fault                 verdict
+		wantReply             bool // to the request that meets the fault
+		wantSame, wantAnother bool // later, on the same connection and on another
+	}{
+		"a lost reply hangs one connection":    {hang, false, false, true},
+		"a black hole comes after the reply":   {silence, true, false, false},
+		"without a fault everything goes well": {pass, true, true, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := startProxy(echo(t), func(x exchange) verdict {
+				if strings.HasPrefix(string(x.reply), "fault") {
+					return tc.fault
+				}
+				return pass
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.close)
+			var conns [2]net.Conn
+			for i := range conns {
+				if conns[i], err = net.Dial("tcp", p.listener.Addr().String()); err != nil {
+					t.Fatal(err)
+				}
+				defer conns[i].Close()
+			}
+			got := [3]bool{talk(t, conns[0], "fault"), talk(t, conns[0], "later"), talk(t, conns[1], "other")}
+			if want := [3]bool{tc.wantReply, tc.wantSame, tc.wantAnother}; got != want {
+				t.Errorf("replies to the fault, later, on another connection: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestRanScript(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		x    exchange
+		want bool
+	}{
+		"a script":       {exchange{request: []byte("*3\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n0\r\n"), reply: []byte("*1\r\n:1\r\n")}, true},
+		"not loaded yet": {exchange{request: []byte("*3\r\n$7\r\nevalsha\r\n$2\r\nab\r\n$1\r\n0\r\n"), reply: []byte("-NOSCRIPT")}, false},
+		"another":        {exchange{request: []byte("*1\r\n$4\r\nping\r\n"), reply: []byte("+PONG\r\n")}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.x.ranScript(); got != tc.want {
+				t.Errorf("ranScript() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
