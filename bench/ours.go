@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/redisstore"
 )
 
 // oursTTL is the longest there is, so that no heartbeat falls into a run.
@@ -80,4 +82,12 @@ func (l *ourLocker) unlock(ctx context.Context) error {
 
 func (l *ourLocker) close() { _ = l.store.Close() }
 
-func openOurs(addr, name string) (locker, error) { return nil, fmt.Errorf("no store yet") }
+func openOurs(addr, name string) (locker, error) {
+	store, err := redisstore.Open(redisstore.Options{
+		URL: "redis://" + addr, Kind: agentenv.Mutex, Resource: name, TTL: oursTTL,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ourLocker{store: store}, nil
+}
