@@ -127,7 +127,7 @@ func (a *agent) stop() {
 // get reads a state from the agent's API.
 func (a *agent) get(ctx context.Context, path string) (lockagent.State, error) {
 	var st lockagent.State
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
 	if err != nil {
 		return st, err
 	}
@@ -139,6 +139,9 @@ func (a *agent) get(ctx context.Context, path string) (lockagent.State, error) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return st, err
+	}
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+		return st, fmt.Errorf("GET %s: %s: %s", path, resp.Status, body)
 	}
 	if err := json.Unmarshal(body, &st); err != nil {
 		return st, fmt.Errorf("GET %s: %w: %s", path, err, body)

@@ -15,7 +15,11 @@ import (
 // oursTTL is the longest there is, so that no heartbeat falls into a run.
 const oursTTL = 60 * time.Second
 
-var ours = contender{"ours", openOurs}
+var (
+	ours = contender{"ours", openOurs}
+	// oursAlone does not listen first: nobody else wants the lock.
+	oursAlone = contender{"ours", openOursAlone}
+)
 
 // ourLocker goes through the store as the agent does.
 type ourLocker struct {
@@ -23,17 +27,9 @@ type ourLocker struct {
 	claim lockagent.Claim // of the hold, or of the latest try
 }
 
+// lock listens before it tries, so that no wake-up is missed.
 func (l *ourLocker) lock(ctx context.Context) error {
-	l.claim = lockagent.Claim{Owner: uuid.NewString(), Permits: 1, TTL: oursTTL}
-	answer, err := l.store.Acquire(ctx, l.claim)
-	if err != nil || answer.Granted {
-		return err
-	}
-	return l.wait(ctx)
-}
-
-// wait listens before it tries again, so that no wake-up is missed.
-func (l *ourLocker) wait(ctx context.Context) error {
+	l.newClaim()
 	listening, hangUp := context.WithCancel(ctx)
 	defer hangUp()
 	wakes, err := l.store.Listen(listening, l.claim)
@@ -52,6 +48,11 @@ func (l *ourLocker) wait(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// newClaim begins a new acquisition.
+func (l *ourLocker) newClaim() {
+	l.claim = lockagent.Claim{Owner: uuid.NewString(), Permits: 1, TTL: oursTTL}
 }
 
 func (l *ourLocker) acquire(ctx context.Context) (bool, error) {
@@ -90,4 +91,24 @@ func openOurs(addr, name string) (locker, error) {
 		return nil, err
 	}
 	return &ourLocker{store: store}, nil
+}
+
+// aloneLocker tries once.
+type aloneLocker struct{ *ourLocker }
+
+func openOursAlone(addr, name string) (locker, error) {
+	l, err := openOurs(addr, name)
+	if err != nil {
+		return nil, err
+	}
+	return aloneLocker{l.(*ourLocker)}, nil
+}
+
+func (l aloneLocker) lock(ctx context.Context) error {
+	l.newClaim()
+	held, err := l.acquire(ctx)
+	if err == nil && !held {
+		return errBusy
+	}
+	return err
 }

@@ -18,7 +18,7 @@ bsm/redislock gives no token.`
 func measureUncontended(ctx context.Context, e *bench) error {
 	for round := 1; round <= e.rounds; round++ {
 		for _, n := range []int{1, 16} {
-			for _, c := range inTurn(round, []contender{ours, barePair, redisLock, goRedsync}) {
+			for _, c := range inTurn(round, []contender{oursAlone, barePair, redisLock, goRedsync}) {
 				rate, err := pairsPerSecond(ctx, c, e.redis, n, e.lockFor)
 				if err != nil {
 					return fmt.Errorf("uncontended %s, %s: %w", c.name, callers(n), err)
