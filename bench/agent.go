@@ -135,7 +135,7 @@ func (a *agent) get(ctx context.Context, path string) (lockagent.State, error) {
 	if err != nil {
 		return st, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return st, err

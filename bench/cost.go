@@ -55,7 +55,7 @@ func measureCosts(ctx context.Context, e *bench) error {
 	if err != nil {
 		return err
 	}
-	defer front.Close()
+	defer func() { _ = front.Close() }()
 	shared := &costs{e, "rediss://" + front.Addr().String()}
 	programs := map[string]string{}
 	for _, c := range costList {

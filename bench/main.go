@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	report := newReport(e, chosen)
-	report.print(os.Stdout)
+	fmt.Print(report.text())
 	if *write {
 		return report.write("../docs")
 	}
@@ -120,7 +120,7 @@ func (e *bench) run(ctx context.Context, chosen []figure) (err error) {
 	if e.folder, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(e.folder)
+	defer func() { _ = os.RemoveAll(e.folder) }()
 	if e.redis, err = startRedis(ctx); err != nil {
 		return err
 	}

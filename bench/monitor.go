@@ -22,7 +22,7 @@ func (s *redisServer) watch(window time.Duration) ([]sent, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := conn.Write([]byte("MONITOR\r\n")); err != nil {
 		return nil, err
 	}

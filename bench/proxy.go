@@ -89,7 +89,7 @@ type proxied struct {
 }
 
 func (c *proxied) requests() {
-	defer c.server.Close()
+	defer func() { _ = c.server.Close() }()
 	each(c.client, func(request []byte) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *proxied) requests() {
 }
 
 func (c *proxied) replies() {
-	defer c.client.Close()
+	defer func() { _ = c.client.Close() }()
 	each(c.server, func(reply []byte) {
 		c.mu.Lock()
 		defer c.mu.Unlock()

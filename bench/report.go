@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"text/tabwriter"
@@ -37,23 +36,23 @@ func (r report) rows() []row {
 	return rows
 }
 
-func (r report) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s\n", r.conditions)
-	printTable(w, header, cellsOf(r.rows()))
-	printTable(w, costHeader, costCells(r.results))
+// text is the report for a terminal.
+func (r report) text() string {
+	return "\n" + r.conditions + "\n" + textTable(header, cellsOf(r.rows())) + textTable(costHeader, costCells(r.results))
 }
 
-// printTable aligns the columns; a table without rows is left out.
-func printTable(w io.Writer, header []string, rows [][]string) {
+// textTable aligns the columns; a table without rows is left out.
+func textTable(header []string, rows [][]string) string {
 	if len(rows) == 0 {
-		return
+		return ""
 	}
-	fmt.Fprintln(w)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, cells := range append([][]string{header}, rows...) {
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, cells := range append([][]string{nil, header}, rows...) {
+		_, _ = table.Write([]byte(strings.Join(cells, "\t") + "\n"))
 	}
 	_ = table.Flush()
+	return b.String()
 }
 
 func cellsOf(rows []row) [][]string {

@@ -34,11 +34,16 @@ func startTLSFront(target string) (net.Listener, error) {
 				_ = client.Close()
 				continue
 			}
-			go func() { defer server.Close(); _, _ = io.Copy(server, client) }()
-			go func() { defer client.Close(); _, _ = io.Copy(client, server) }()
+			go forward(server, client)
+			go forward(client, server)
 		}
 	}()
 	return listener, nil
+}
+
+func forward(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
 }
 
 func selfSigned() (tls.Certificate, error) {

@@ -2,7 +2,7 @@
 package main
 
 import (
-	"fmt"
+	"io"
 	"net/http"
 	"os"
 
@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	go http.ListenAndServe(os.Args[1], nil)
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	go func() { stay.Fail(http.ListenAndServe(os.Args[1], nil)) }()
 	stay.Alive()
 }

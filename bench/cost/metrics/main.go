@@ -17,6 +17,6 @@ func main() {
 		requests.Inc()
 		metrics.WritePrometheus(w, false)
 	})
-	go http.ListenAndServe(os.Args[1], nil)
+	go func() { stay.Fail(http.ListenAndServe(os.Args[1], nil)) }()
 	stay.Alive()
 }

@@ -23,6 +23,6 @@ func main() {
 		requests.Inc()
 		page.ServeHTTP(w, r)
 	})
-	go http.ListenAndServe(os.Args[1], nil)
+	go func() { stay.Fail(http.ListenAndServe(os.Args[1], nil)) }()
 	stay.Alive()
 }

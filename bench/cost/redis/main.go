@@ -24,7 +24,7 @@ func main() {
 		requests.Inc()
 		metrics.WritePrometheus(w, false)
 	})
-	go http.ListenAndServe(os.Args[1], nil)
+	go func() { stay.Fail(http.ListenAndServe(os.Args[1], nil)) }()
 	go ask(os.Args[2], os.Args[3:])
 	stay.Alive()
 }
@@ -32,7 +32,7 @@ func main() {
 func ask(url string, how []string) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		panic(err)
+		stay.Fail(err)
 	}
 	if slices.Contains(how, "small") {
 		options.PoolSize, options.ReadBufferSize, options.WriteBufferSize = 2, 1024, 1024
@@ -43,7 +43,7 @@ func ask(url string, how []string) {
 	client := redis.NewClient(options)
 	for ; ; time.Sleep(time.Second) {
 		if err := client.Incr(context.Background(), "cost").Err(); err != nil {
-			panic(err) // else it would weigh too little
+			stay.Fail(err)
 		}
 	}
 }

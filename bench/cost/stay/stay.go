@@ -2,6 +2,7 @@
 package stay
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,4 +14,11 @@ func Alive() {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
 	<-end
+}
+
+// Fail ends the program when a part of it does not work: it would weigh too
+// little.
+func Fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
