@@ -29,7 +29,7 @@ type bench struct {
 
 	rounds   int           // of every figure that alternates
 	handoffs int           // timed in a round of one contender
-	lockFor  time.Duration // of a round of one contender, uncontended
+	lockFor  time.Duration // of a round of one contender, uncontended; such rounds are shorter and more
 	idleTTL  time.Duration
 	lossRuns int
 	restFor  time.Duration // before memory is read
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	e := &bench{rounds: 3, handoffs: 300, lockFor: 1500 * time.Millisecond, idleTTL: 30 * time.Second, lossRuns: 20, restFor: 5 * time.Second}
+	e := &bench{rounds: 3, handoffs: 300, lockFor: 500 * time.Millisecond, idleTTL: 30 * time.Second, lossRuns: 20, restFor: 5 * time.Second}
 	if *quick {
 		e = &bench{rounds: 1, handoffs: 60, lockFor: 300 * time.Millisecond, idleTTL: 6 * time.Second, lossRuns: 4, restFor: time.Second}
 	}

@@ -14,9 +14,12 @@ beyond that in the same two round trips: a repeated acquire gets the same token,
 counter), the queue is looked at so that nobody overtakes, the holder is recorded for people to see, and the release wakes the next.
 bsm/redislock gives no token.`
 
+// shortRounds is how many rounds of lockFor there are for each of the others.
+const shortRounds = 3
+
 // measureUncontended fills in pairs_per_second for 1 and 16 callers.
 func measureUncontended(ctx context.Context, e *bench) error {
-	for round := 1; round <= e.rounds; round++ {
+	for round := 1; round <= shortRounds*e.rounds; round++ {
 		for _, n := range []int{1, 16} {
 			for _, c := range inTurn(round, []contender{oursAlone, barePair, redisLock, goRedsync}) {
 				rate, err := pairsPerSecond(ctx, c, e.redis, n, e.lockFor)
