@@ -82,7 +82,7 @@ func (l *loop) inTime() bool {
 func (l *loop) startAlone() {
 	now := l.clock.Boot()
 	l.queuedAt = now
-	l.publish()
+	l.publish(l.status.State())
 	if l.inTime() {
 		l.plan(adopt, now)
 		return

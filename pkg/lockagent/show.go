@@ -1,15 +1,23 @@
 package lockagent
 
-// show changes what others see, and publishes it.
+// show changes what others see, and publishes it. A hold is in the files before
+// anyone is told of it, for the gate may open then, and the app's first look may
+// be at the file. change must do the same when called twice.
 func (l *loop) show(change func(*State, *lease)) {
+	next := l.status.preview(change)
+	if next.Held {
+		l.publish(next)
+	}
 	l.status.update(change)
-	l.publish()
+	if !next.Held {
+		l.publish(l.status.State())
+	}
 }
 
 // publish writes the files that the app reads. An error is told once.
-func (l *loop) publish() {
+func (l *loop) publish(st State) {
 	text := ""
-	if err := l.files.Publish(l.status.State()); err != nil {
+	if err := l.files.Publish(st); err != nil {
 		text = err.Error()
 	}
 	if text != l.lastPublishError && text != "" {

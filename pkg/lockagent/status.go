@@ -104,12 +104,25 @@ func (s *Status) Wait(ctx context.Context, done func(State) bool) State {
 func (s *Status) update(change func(*State, *lease)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.apply(change)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// preview is what State would be after update, which alone may be called between.
+func (s *Status) preview(change func(*State, *lease)) State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := Status{clock: s.clock, margin: s.margin, base: s.base, lease: s.lease}
+	next.apply(change)
+	return next.state()
+}
+
+func (s *Status) apply(change func(*State, *lease)) {
 	before := s.base.State
 	change(&s.base, &s.lease)
 	if s.base.State != before {
 		s.base.Since = Timestamp(s.clock.Now())
 	}
 	s.base.Degraded = s.base.State == Degraded
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
