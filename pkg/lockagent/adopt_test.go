@@ -32,7 +32,7 @@ var answers = []struct {
 }{
 	{"held", func(*pod) {}},
 	{"gone", func(p *pod) { p.server.Forget() }},
-	{"taken", func(p *pod) { p.server.Give("other", time.Hour) }},
+	{"taken", func(p *pod) { p.server.Give("orders/etl", "other", time.Hour) }},
 	{"silent", func(p *pod) { p.store.Intercept(memstore.Silent) }},
 }
 
@@ -40,7 +40,7 @@ var answers = []struct {
 var left = map[string]func(*pod) *pod{
 	"none": func(p *pod) *pod { return p },
 	"queued": func(p *pod) *pod {
-		p.server.Give("other", 30*time.Second)
+		p.server.Give("orders/etl", "other", 30*time.Second)
 		return p.start().killed()
 	},
 	"asked, answer lost": func(p *pod) *pod {

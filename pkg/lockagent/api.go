@@ -73,7 +73,7 @@ func (a api) release(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrNotHolding):
 		writeProblem(w, http.StatusConflict, "there is nothing to release: the lock is not held")
 	default:
-		writeProblem(w, http.StatusServiceUnavailable, "the lock is kept, try again: "+err.Error())
+		writeProblem(w, http.StatusServiceUnavailable, "not held any more, but the store has not confirmed it: "+err.Error())
 	}
 }
 

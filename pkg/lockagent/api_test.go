@@ -127,7 +127,7 @@ func TestAPIRelease(t *testing.T) {
 	agent.releaseErr = ErrNotHolding
 	wantProblem(t, call(h, "POST", "/v1/release"), 409, "not held")
 	agent.releaseErr = &StoreError{Op: "release", Resource: "orders/etl", Code: CodeTimeout, Err: errors.New("no answer in 5s")}
-	wantProblem(t, call(h, "POST", "/v1/release"), 503, `the lock is kept, try again: release "orders/etl": no answer in 5s`)
+	wantProblem(t, call(h, "POST", "/v1/release"), 503, `not held any more, but the store has not confirmed it: release "orders/etl": no answer in 5s`)
 }
 
 func TestAPIRefuses(t *testing.T) {

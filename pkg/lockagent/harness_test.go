@@ -91,7 +91,7 @@ func newPod(t *testing.T, server *memstore.Server, change ...func(*agentenv.Conf
 	}
 	return &pod{
 		t: t, cfg: cfg, machine: newMachine(),
-		server: server, store: memstore.NewStore(server), log: &logbook{}, random: 0.5,
+		server: server, store: memstore.NewStore(server, cfg.Kind, cfg.Resource), log: &logbook{}, random: 0.5,
 	}
 }
 
@@ -151,7 +151,7 @@ func (p *pod) killed() *pod {
 	p.t.Helper()
 	next := &pod{
 		t: p.t, cfg: p.cfg, machine: p.machine,
-		server: p.server, store: memstore.NewStore(p.server), log: &logbook{}, random: p.random,
+		server: p.server, store: memstore.NewStore(p.server, p.cfg.Kind, p.cfg.Resource), log: &logbook{}, random: p.random,
 	}
 	next.cfg.Dir, next.cfg.StateDir = p.t.TempDir(), p.t.TempDir()
 	copyFiles(p.t, p.cfg.Dir, next.cfg.Dir)

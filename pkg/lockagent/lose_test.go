@@ -22,7 +22,7 @@ func TestLossHasItsReason(t *testing.T) {
 			happens: func(p *pod) { p.server.Forget() }, wantReason: "gone", within: 10 * time.Second,
 		},
 		"another has it": {
-			happens: func(p *pod) { p.server.Give("other", time.Hour) }, wantReason: "taken", within: 10 * time.Second,
+			happens: func(p *pod) { p.server.Give("orders/etl", "other", time.Hour) }, wantReason: "taken", within: 10 * time.Second,
 		},
 		"no answer": {
 			happens: func(p *pod) { p.store.Intercept(memstore.Silent) }, wantReason: "expired", within: 23500 * time.Millisecond,

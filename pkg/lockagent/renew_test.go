@@ -64,7 +64,7 @@ func TestCaseB13DegradedBeforeLost(t *testing.T) {
 		sleep(2 * time.Second)
 		p.wantPhase(lockagent.Degraded)
 		p.wantHeld(true)
-		want := &lockagent.Problem{Code: lockagent.CodeUnreachable, Message: `renew "memory": connection refused`}
+		want := &lockagent.Problem{Code: lockagent.CodeUnreachable, Message: `renew "orders/etl": connection refused`}
 		if diff := cmp.Diff(want, p.state().Error); diff != "" {
 			t.Errorf("problem (-want +got):\n%s", diff)
 		}

@@ -20,7 +20,7 @@ import (
 // other makes a holder or waiter that is no agent.
 func other(t *testing.T, s *memstore.Server, owner string, ttl time.Duration) (*memstore.Store, lockagent.Claim) {
 	t.Helper()
-	store, claim := memstore.NewStore(s), lockagent.Claim{Owner: owner, Permits: 1, TTL: ttl}
+	store, claim := memstore.NewStore(s, agentenv.Mutex, "orders/etl"), lockagent.Claim{Owner: owner, Permits: 1, TTL: ttl}
 	if _, err := store.Acquire(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,10 @@ func TestNextInLineWakesWhenTheHoldExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memstore.NewServer()
 		holder, claim := other(t, server, "other", time.Hour)
-		other(t, server, "ahead", time.Hour) // does not listen: its offer expires unconfirmed
+		ahead, claimAhead := other(t, server, "ahead", time.Hour) // never answers its offer
+		if _, err := ahead.Listen(t.Context(), claimAhead); err != nil {
+			t.Fatal(err)
+		}
 		p := newPod(t, server).init().start()
 		if got := p.state().Position; got != 2 {
 			t.Fatalf("position = %d, want 2", got)
@@ -236,7 +239,7 @@ func TestWakeUpsThatWereMissedAreMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memstore.NewServer()
 		holder, claim := other(t, server, "other", time.Hour)
-		ears := &deaf{Store: memstore.NewStore(server), wakes: make(chan lockagent.Wake, 1)}
+		ears := &deaf{Store: memstore.NewStore(server, agentenv.Mutex, "orders/etl"), wakes: make(chan lockagent.Wake, 1)}
 		p := newPod(t, server).init()
 		p.over = ears
 		p.start()
@@ -266,7 +269,7 @@ func TestChannelThatClosesIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memstore.NewServer()
 		holder, claim := other(t, server, "other", time.Hour)
-		ears := &brittle{Store: memstore.NewStore(server)}
+		ears := &brittle{Store: memstore.NewStore(server, agentenv.Mutex, "orders/etl")}
 		p := newPod(t, server).init()
 		p.over = ears
 		p.start()

@@ -3,10 +3,12 @@ package memstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
 // Call is one request of a Store.
@@ -16,17 +18,23 @@ type Call struct {
 	At    time.Time
 }
 
-// Store is one agent's way to a Server. It implements lockagent.Store.
+// Store is one agent's way to a lock of a Server. It implements lockagent.Store.
 type Store struct {
 	server *Server
+	name   name
+	open   context.Context // until Close
+	close  context.CancelFunc
 
 	mu        sync.Mutex
 	calls     []Call
 	intercept func(ctx context.Context, c Call, do func()) error
 }
 
-// NewStore is a way to s that never fails.
-func NewStore(s *Server) *Store { return &Store{server: s} }
+// NewStore is a way to a lock of s that never fails.
+func NewStore(s *Server, kind agentenv.Kind, resource string) *Store {
+	open, stop := context.WithCancel(context.Background())
+	return &Store{server: s, name: name{kind, resource}, open: open, close: stop}
+}
 
 // Intercept puts f in the way of every request from now on; nil takes it out.
 // The server does what is asked for when f calls do, if it does. An error of f
@@ -63,72 +71,118 @@ func Refuse(context.Context, Call, func()) error { return errors.New("connection
 
 // Acquire implements lockagent.Store.
 func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (a lockagent.Answer, err error) {
-	err = s.do(ctx, "acquire", c, func() { a = s.server.acquire(c) })
+	var otherKind bool
+	err = s.do(ctx, "acquire", c, func(l *lock) {
+		if otherKind = l.other().held(); !otherKind {
+			a = l.acquire(c)
+		}
+	})
+	if err == nil && otherKind {
+		err = s.fail("acquire", lockagent.CodeOtherKind, errors.New("held as the other kind of lock"))
+	}
 	return a, err
 }
 
 // Renew implements lockagent.Store.
 func (s *Store) Renew(ctx context.Context, c lockagent.Claim) (r lockagent.Renewal, err error) {
-	err = s.do(ctx, "renew", c, func() { r = s.server.renew(c) })
+	err = s.do(ctx, "renew", c, func(l *lock) { r = l.renew(c) })
 	return r, err
 }
 
 // Shorten implements lockagent.Store.
 func (s *Store) Shorten(ctx context.Context, c lockagent.Claim, ttl time.Duration) (r lockagent.Renewal, err error) {
-	err = s.do(ctx, "shorten", c, func() { r = s.server.shorten(c, ttl) })
+	if ttl < time.Millisecond {
+		return r, s.fail("shorten", lockagent.CodeUnexpected, fmt.Errorf("to %s", ttl))
+	}
+	err = s.do(ctx, "shorten", c, func(l *lock) { r = l.shorten(c, ttl) })
 	return r, err
 }
 
 // Release implements lockagent.Store.
 func (s *Store) Release(ctx context.Context, c lockagent.Claim) (had bool, err error) {
-	err = s.do(ctx, "release", c, func() { had = s.server.release(c) })
+	err = s.do(ctx, "release", c, func(l *lock) { had = l.release(c) })
 	return had, err
 }
 
 // Listen implements lockagent.Store.
 func (s *Store) Listen(ctx context.Context, c lockagent.Claim) (<-chan lockagent.Wake, error) {
 	ear := make(chan lockagent.Wake, 8)
-	if err := s.do(ctx, "listen", c, func() { s.server.hear(ctx, c.Owner, ear) }); err != nil {
+	err := s.do(ctx, "listen", c, func(l *lock) { l.ears[c.Owner] = ear })
+	if err != nil {
 		return nil, err
 	}
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-s.open.Done():
+		}
+		s.server.mu.Lock()
+		defer s.server.mu.Unlock()
+		if l := s.server.lock(s.name); l.ears[c.Owner] == ear {
+			delete(l.ears, c.Owner)
+		}
+		close(ear)
+	}()
 	return ear, nil
 }
 
 // Close implements lockagent.Store.
-func (s *Store) Close() error { return nil }
+func (s *Store) Close() error {
+	s.close()
+	return nil
+}
 
-func (s *Store) do(ctx context.Context, op string, c lockagent.Claim, run func()) error {
+// do runs one request on the server, if nothing is in its way.
+func (s *Store) do(ctx context.Context, op string, c lockagent.Claim, run func(*lock)) error {
+	if problem := senseless(c); problem != "" {
+		return s.fail(op, lockagent.CodeUnexpected, errors.New(problem))
+	}
+	if s.open.Err() != nil {
+		return s.fail(op, lockagent.CodeUnreachable, errors.New("closed"))
+	}
 	call := Call{Op: op, Owner: c.Owner, At: time.Now()}
 	s.mu.Lock()
 	s.calls = append(s.calls, call)
 	intercept := s.intercept
 	s.mu.Unlock()
-	if intercept == nil {
-		run()
+
+	err := ctx.Err()
+	locked := func() {
+		s.server.mu.Lock()
+		defer s.server.mu.Unlock()
+		run(s.server.lock(s.name))
+	}
+	switch {
+	case err != nil:
+	case intercept == nil:
+		locked()
+	default:
+		err = intercept(ctx, call, locked)
+	}
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return s.fail(op, lockagent.CodeTimeout, err)
 	}
-	err := intercept(ctx, call, run)
-	if err == nil {
-		return nil
-	}
-	code := lockagent.CodeUnreachable
-	if errors.Is(err, context.DeadlineExceeded) {
-		code = lockagent.CodeTimeout
-	}
-	return &lockagent.StoreError{Op: op, Resource: "memory", Code: code, Err: err}
+	return s.fail(op, lockagent.CodeUnreachable, err)
 }
 
-// hear sends owner's wake-ups to ear until ctx ends, and closes it then.
-func (s *Server) hear(ctx context.Context, owner string, ear chan lockagent.Wake) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ears[owner] = ear
-	context.AfterFunc(ctx, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.ears[owner] == ear {
-			delete(s.ears, owner)
-		}
-		close(ear)
-	})
+func (s *Store) fail(op string, code lockagent.Code, err error) error {
+	return &lockagent.StoreError{Op: op, Resource: s.name.resource, Code: code, Err: err}
+}
+
+// senseless says what is wrong with a claim.
+func senseless(c lockagent.Claim) string {
+	switch {
+	case c.Owner == "":
+		return "no owner"
+	case c.Permits < 1:
+		return "no permits"
+	case c.TTL < time.Millisecond || c.TTL%time.Millisecond != 0:
+		return "the ttl is not a number of milliseconds"
+	case c.Priority < -100 || c.Priority > 100:
+		return "the priority is out of range"
+	}
+	return ""
 }

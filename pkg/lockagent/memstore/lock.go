@@ -1,0 +1,206 @@
+package memstore
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+// offerTTL is how long an offer waits to be confirmed.
+const offerTTL = 3 * time.Second
+
+// lock is one mutex or semaphore. The server's mutex guards it.
+type lock struct {
+	server *Server
+	name   name
+
+	holds   map[string]*hold
+	queue   []*waiter // in order
+	arrival int64
+	ears    map[string]chan lockagent.Wake // of who listens
+}
+
+type hold struct {
+	token   int64
+	permits int
+	expires time.Time
+}
+
+type waiter struct {
+	claim   lockagent.Claim
+	arrival int64
+	expires time.Time
+}
+
+func (l *lock) acquire(c lockagent.Claim) lockagent.Answer {
+	purged := l.purge()
+	if h := l.holds[c.Owner]; h != nil {
+		l.extend(h, c.TTL)
+		l.leave(c.Owner)
+		return lockagent.Answer{Granted: true, Token: h.token}
+	}
+	l.enqueue(c)
+	l.offer(c.Owner, purged)
+	if h := l.holds[c.Owner]; h != nil {
+		l.leave(c.Owner)
+		return lockagent.Answer{Granted: true, Token: h.token}
+	}
+	return lockagent.Answer{
+		Position: l.place(c.Owner) + 1, Waiters: len(l.queue),
+		RetryAfter: l.earliest(), Limit: l.limit(c.Permits),
+	}
+}
+
+func (l *lock) renew(c lockagent.Claim) lockagent.Renewal {
+	l.purge()
+	h := l.holds[c.Owner]
+	if h == nil {
+		return l.lost()
+	}
+	l.extend(h, c.TTL)
+	l.leave(c.Owner)
+	return lockagent.Renewal{Outcome: lockagent.Held, Token: h.token}
+}
+
+func (l *lock) shorten(c lockagent.Claim, ttl time.Duration) lockagent.Renewal {
+	l.purge()
+	h := l.holds[c.Owner]
+	if h == nil {
+		return l.lost()
+	}
+	if until := l.server.now().Add(ttl); until.Before(h.expires) {
+		h.expires = until
+		l.offer("", true)
+	}
+	return lockagent.Renewal{Outcome: lockagent.Held, Token: h.token}
+}
+
+func (l *lock) lost() lockagent.Renewal {
+	if l.name.kind == agentenv.Mutex && len(l.holds) > 0 {
+		return lockagent.Renewal{Outcome: lockagent.Taken}
+	}
+	return lockagent.Renewal{Outcome: lockagent.Gone}
+}
+
+func (l *lock) release(c lockagent.Claim) bool {
+	l.purge()
+	_, had := l.holds[c.Owner]
+	delete(l.holds, c.Owner)
+	l.leave(c.Owner)
+	l.offer("", true)
+	return had
+}
+
+// offer goes through the queue while there is room. Who asks takes a permit;
+// who listens is offered one, and keeps its place until it confirms; who does
+// neither is passed over. The first for whom there is no room can be told when
+// there may be.
+func (l *lock) offer(asks string, tell bool) {
+	for _, w := range l.queue {
+		owner := w.claim.Owner
+		if l.holds[owner] != nil {
+			continue
+		}
+		ear := l.ears[owner]
+		switch {
+		case l.other().held() || len(l.holds) >= l.limit(w.claim.Permits):
+			if tell && owner != asks {
+				say(ear, lockagent.Wake{Kind: lockagent.WakeNext, After: l.earliest()})
+			}
+			return
+		case owner == asks:
+			l.take(w.claim, w.claim.TTL)
+		case ear != nil:
+			l.take(w.claim, min(offerTTL, w.claim.TTL))
+			say(ear, lockagent.Wake{Kind: lockagent.WakeOffer})
+		}
+	}
+}
+
+// say is not heard by who has not listened for long: the heartbeat makes up for it.
+func say(ear chan lockagent.Wake, w lockagent.Wake) {
+	select {
+	case ear <- w:
+	default:
+	}
+}
+
+func (l *lock) take(c lockagent.Claim, ttl time.Duration) {
+	l.server.token++
+	l.holds[c.Owner] = &hold{token: l.server.token, permits: c.Permits, expires: l.server.now().Add(ttl)}
+}
+
+func (l *lock) extend(h *hold, ttl time.Duration) {
+	if until := l.server.now().Add(ttl); until.After(h.expires) {
+		h.expires = until
+	}
+}
+
+// enqueue keeps or makes c's place.
+func (l *lock) enqueue(c lockagent.Claim) {
+	if l.place(c.Owner) < 0 {
+		l.arrival++
+		l.queue = append(l.queue, &waiter{claim: c, arrival: l.arrival})
+		slices.SortFunc(l.queue, func(a, b *waiter) int {
+			return cmp.Or(cmp.Compare(b.claim.Priority, a.claim.Priority), cmp.Compare(a.arrival, b.arrival))
+		})
+	}
+	l.queue[l.place(c.Owner)].expires = l.server.now().Add(c.TTL)
+}
+
+func (l *lock) place(owner string) int {
+	return slices.IndexFunc(l.queue, func(w *waiter) bool { return w.claim.Owner == owner })
+}
+
+func (l *lock) leave(owner string) {
+	l.queue = slices.DeleteFunc(l.queue, func(w *waiter) bool { return w.claim.Owner == owner })
+}
+
+// purge forgets who is dead, and tells whether there was anyone.
+func (l *lock) purge() bool {
+	now := l.server.now()
+	before := len(l.holds) + len(l.queue)
+	for owner, h := range l.holds {
+		if !h.expires.After(now) {
+			delete(l.holds, owner)
+		}
+	}
+	l.queue = slices.DeleteFunc(l.queue, func(w *waiter) bool { return !w.expires.After(now) })
+	return len(l.holds)+len(l.queue) < before
+}
+
+// other is the lock of the other kind with the same name.
+func (l *lock) other() *lock {
+	kind := agentenv.Mutex
+	if l.name.kind == agentenv.Mutex {
+		kind = agentenv.Semaphore
+	}
+	return l.server.lock(name{kind, l.name.resource})
+}
+
+func (l *lock) held() bool {
+	l.purge()
+	return len(l.holds) > 0
+}
+
+// limit is the smallest of permits and those of the live holders.
+func (l *lock) limit(permits int) int {
+	for _, h := range l.holds {
+		permits = min(permits, h.permits)
+	}
+	return permits
+}
+
+// earliest is when the next hold can expire.
+func (l *lock) earliest() time.Duration {
+	var first time.Duration
+	for _, h := range l.holds {
+		if left := h.expires.Sub(l.server.now()); first == 0 || left < first {
+			first = left
+		}
+	}
+	return first
+}
