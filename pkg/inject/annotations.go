@@ -95,8 +95,8 @@ var Annotations = []Annotation{
 		read:        readOneOf(func(r *Request) *agentenv.Handoff { return &r.Agent.Handoff }, agentenv.HandoffOff, agentenv.HandoffRollout),
 	}, {
 		Key: KeyTTL, Values: "whole seconds, `20s` to `60s`; from `5s` with `on-lost: notify`", Default: "`30s`",
-		Meaning: "How long the lock outlives a holder that has vanished. It is renewed three times as often.",
-		read:    readSeconds(1, anyDuration, func(r *Request) durationField { return &r.Agent.TTL }),
+		Meaning: "How long the lock outlives a holder that has vanished. It is renewed each third of that time.",
+		read:    readTTL,
 	}, {
 		Key: KeyStopGrace, Values: "whole seconds, `1s` to `23s`", Default: "`5s`",
 		Meaning: "With `gate: exec`: how long a command has between TERM and KILL when the lock is lost.",

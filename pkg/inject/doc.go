@@ -21,3 +21,5 @@
 //
 // It does not ask the cluster anything and takes no lock.
 package inject
+
+//go:generate go run ./annotationdocs ../../docs/annotations.md

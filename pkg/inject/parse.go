@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,7 +78,9 @@ func (p *parser) read(keys sets.Set[string]) {
 
 // suggestion says which key may have been meant.
 func suggestion(key string) string {
-	best, distance := "", 4 // from there on two keys have nothing to do with each other
+	// From four wrong letters on, or as many as there are, two keys have nothing to
+	// do with each other.
+	best, distance := "", min(4, len(key)-len(Prefix))
 	for _, a := range Annotations {
 		if d := editDistance(key, a.Key); d < distance && a.Key != KeyStatus {
 			best, distance = a.Key, d
@@ -138,12 +141,16 @@ func (p *parser) reject(path *field.Path, value, format string, args ...any) {
 	p.errs = append(p.errs, field.Invalid(path, shorten(value), fmt.Sprintf(format, args...)))
 }
 
-// shorten keeps a message readable whatever a user has pasted into a value.
+// shorten keeps a message readable whatever a user has pasted into a value. It
+// counts what the message will show, escapes included.
 func shorten(value string) string {
 	const most = 40
-	runes := []rune(value)
-	if len(runes) <= most {
-		return value
+	shown := 0
+	for i, r := range value {
+		shown += len(strconv.QuoteRune(r)) - len("''")
+		if shown > most {
+			return value[:i] + "…"
+		}
 	}
-	return string(runes[:most]) + "…"
+	return value
 }

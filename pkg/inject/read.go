@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // reader reads the value of key into the parser's request, or refuses it.
@@ -129,7 +130,7 @@ func readContainers(p *parser, key, value string) {
 // readProfile judges the name of a Redis profile. There are no profiles yet, so
 // it is read for the message alone.
 func readProfile(p *parser, key, value string) {
-	if problem := lockNameProblem(value); problem != "" {
-		p.refuse(key, "%s", problem)
+	if len(validation.IsDNS1123Label(value)) > 0 {
+		p.refuse(key, `must be the name of a profile, such as "default"`)
 	}
 }

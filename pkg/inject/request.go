@@ -60,7 +60,6 @@ const (
 	maxWaitTimeout = 7 * 24 * time.Hour
 	minStopGrace   = time.Second
 	maxStopGrace   = 23 * time.Second
-	anyDuration    = time.Duration(1<<63 - 1)
 )
 
 func newRequest() *Request {

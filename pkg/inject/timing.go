@@ -22,6 +22,16 @@ const (
 	execDelay = 500 * time.Millisecond // the agent's own, from KILL to the command's end
 )
 
+// readTTL leaves the range to checkTTL: it depends on what a loss does.
+func readTTL(p *parser, key, value string) {
+	ttl, err := wholeSeconds(value)
+	if err != nil {
+		p.refuse(key, "%v", err)
+		return
+	}
+	p.req.Agent.TTL = ttl
+}
+
 // checkTTL judges the TTL and sets the margin: how long before the end of a hold
 // the agent gives it up, so that the app has stopped in time.
 func (p *parser) checkTTL() {

@@ -1,0 +1,254 @@
+package inject
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
+func TestAgentIsToldWhatTheAnnotationsSay(t *testing.T) {
+	settings := testSettings(t)
+	settings.Redis.Guard, settings.Agent.LogLevel = "off", "debug"
+	pod := testPod(KeySemaphore, "vendor", KeyPermits, "5", KeyPriority, "-3", KeyTTL, "45s", KeyAgentPort, "9000", KeyGate, "none")
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(90))
+
+	got := told(t, mustInject(t, pod, settings))
+	want := agentenv.Default()
+	want.Kind, want.Resource, want.Permits, want.Priority = agentenv.Semaphore, "jobs/vendor", 5, -3
+	want.TTL, want.Margin = 45*time.Second, 9*time.Second
+	want.Gate, want.OnLost = agentenv.GateNone, agentenv.LostNotify
+	want.GracePeriod = 90 * time.Second
+	want.Listen, want.ProbeListen = "localhost:9000", ":9001"
+	want.LogLevel = -4
+	want.Redis = agentenv.Redis{
+		URLFile: "/etc/holdfast/redis/url", UsernameFile: "/etc/holdfast/redis/username",
+		PasswordFile: "/etc/holdfast/redis/password", CAFile: "/etc/holdfast/redis/ca.crt",
+	}
+	want.Pod = agentenv.Pod{Name: "metadata.name", Namespace: "metadata.namespace", UID: "metadata.uid", Node: "spec.nodeName"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the agent reads (-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyStopRestartsThePod(t *testing.T) {
+	for onLost, want := range map[string]int{"stop": 1, "notify": 0} {
+		pod := mustInject(t, testPod(KeyMutex, "m", KeyOnLost, onLost), testSettings(t))
+		agent := containerNamed(t, pod.Spec.InitContainers, AgentContainer)
+		if got := len(agent.RestartPolicyRules); got != want {
+			t.Errorf("on-lost %s: %d restart rules, want %d", onLost, got, want)
+		}
+	}
+}
+
+func TestLivenessFollowsTheTTL(t *testing.T) {
+	for ttl, want := range map[string]int32{"20s": 1, "30s": 2, "44s": 2, "45s": 3, "60s": 4} {
+		pod := mustInject(t, testPod(KeyMutex, "m", KeyTTL, ttl), testSettings(t))
+		agent := containerNamed(t, pod.Spec.InitContainers, AgentContainer)
+		if got := agent.LivenessProbe.PeriodSeconds; got != want {
+			t.Errorf("ttl %s: asked every %d s, want %d", ttl, got, want)
+		}
+	}
+}
+
+// Cases kubernetes#73118, linkerd2#1869 and dapr#5006: a sidecar keeps a Job from
+// completing. The kubelet ends a native one by itself.
+func TestCaseB37AgentIsANativeSidecar(t *testing.T) {
+	pod := testPod(KeyMutex, "m")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod = mustInject(t, pod, testSettings(t))
+	agent := containerNamed(t, pod.Spec.InitContainers, AgentContainer)
+	if agent.RestartPolicy == nil || *agent.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+		t.Errorf("restart policy of the agent: %v, want Always", agent.RestartPolicy)
+	}
+	if len(pod.Spec.Containers) != 1 || pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("the app is not as it was: %d containers, restart policy %s", len(pod.Spec.Containers), pod.Spec.RestartPolicy)
+	}
+}
+
+// Cases istio#25931, #55691 and kserve PR#3517: injected twice. Between the
+// passes another webhook has put its own container first.
+func TestCaseB44InjectedOnceAroundOthers(t *testing.T) {
+	settings := testSettings(t)
+	pod := mustInject(t, testPod(KeyMutex, "m"), settings)
+	other := corev1.Container{Name: "other", Image: "busybox"}
+	pod.Spec.InitContainers = append([]corev1.Container{other}, pod.Spec.InitContainers...)
+
+	pod = mustInject(t, pod, settings)
+	if diff := cmp.Diff([]string{InitContainer, AgentContainer, "other"}, names(pod.Spec.InitContainers)); diff != "" {
+		t.Errorf("init containers (-want +got):\n%s", diff)
+	}
+	if got := len(pod.Spec.Volumes); got != 3 {
+		t.Errorf("%d volumes, want 3", got)
+	}
+}
+
+// An agent that is there already is not believed, whatever has been changed.
+func TestForgedAgentIsPutRight(t *testing.T) {
+	settings := testSettings(t)
+	want := mustInject(t, testPod(KeyMutex, "m"), settings)
+	forgeries := map[string]func(*corev1.Container){
+		"no rule":         func(c *corev1.Container) { c.RestartPolicyRules = nil },
+		"another rule":    func(c *corev1.Container) { c.RestartPolicyRules[0].ExitCodes.Values = []int32{0, 87} },
+		"no start probe":  func(c *corev1.Container) { c.StartupProbe = nil },
+		"no liveness":     func(c *corev1.Container) { c.LivenessProbe = nil },
+		"no hook":         func(c *corev1.Container) { c.Lifecycle = nil },
+		"arguments":       func(c *corev1.Container) { c.Args = []string{"--hold"} },
+		"another lock":    func(c *corev1.Container) { c.Env[1].Value = "other/m" },
+		"a variable more": func(c *corev1.Container) { c.Env = append(c.Env, corev1.EnvVar{Name: "HOLDFAST_REDIS_GUARD"}) },
+		"variables from":  func(c *corev1.Container) { c.EnvFrom = []corev1.EnvFromSource{{Prefix: "HOLDFAST_"}} },
+		"root":            func(c *corev1.Container) { c.SecurityContext = nil },
+		"another Redis":   func(c *corev1.Container) { c.VolumeMounts[2].Name = "own" },
+	}
+	for name, forge := range forgeries {
+		t.Run(name, func(t *testing.T) {
+			pod := want.DeepCopy()
+			forge(containerNamed(t, pod.Spec.InitContainers, AgentContainer))
+			if diff := cmp.Diff(want, mustInject(t, pod, settings)); diff != "" {
+				t.Errorf("put right (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Cases bank-vaults PR#600 and vault-k8s#715: a fixed uid breaks OpenShift.
+func TestCaseB47NoFixedUID(t *testing.T) {
+	settings := testSettings(t)
+	settings.Agent.OmitRunAsUser = true
+	for name, tc := range map[string]struct {
+		podUser *int64
+		want    *int64
+	}{
+		"the platform chooses":              {nil, nil},
+		"the pod's uid":                     {new(int64(1000)), nil},
+		"never root, as the pod's apps are": {new(int64(0)), new(int64(65532))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := testPod(KeyMutex, "m")
+			pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: tc.podUser}
+			for _, c := range mustInject(t, pod, settings).Spec.InitContainers {
+				if diff := cmp.Diff(tc.want, c.SecurityContext.RunAsUser); diff != "" {
+					t.Errorf("uid of %s (-want +got):\n%s", c.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// Cases linkerd2#1480 and dapr#2147: an autoscaler cannot work with a container
+// that requests no CPU.
+func TestCaseB49RequestsByDefault(t *testing.T) {
+	for _, c := range mustInject(t, testPod(KeyMutex, "m"), testSettings(t)).Spec.InitContainers {
+		want := corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"cpu": resource.MustParse("10m"), "memory": resource.MustParse("16Mi")},
+			Limits:   corev1.ResourceList{"memory": resource.MustParse("32Mi")},
+		}
+		if diff := cmp.Diff(want, c.Resources); diff != "" {
+			t.Errorf("resources of %s (-want +got):\n%s", c.Name, diff)
+		}
+	}
+}
+
+func TestQualityOfServiceStays(t *testing.T) {
+	limits := corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}
+	half := corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")}
+	tests := map[string]struct {
+		app  corev1.ResourceRequirements
+		init *corev1.ResourceRequirements
+		want bool
+	}{
+		"limits alone":                  {corev1.ResourceRequirements{Limits: limits}, nil, true},
+		"requests as limits":            {corev1.ResourceRequirements{Limits: limits, Requests: limits}, nil, true},
+		"requests below limits":         {corev1.ResourceRequirements{Limits: limits, Requests: half}, nil, false},
+		"no limits":                     {corev1.ResourceRequirements{Requests: limits}, nil, false},
+		"memory alone":                  {corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": limits["memory"]}}, nil, false},
+		"an init container without":     {corev1.ResourceRequirements{Limits: limits}, &corev1.ResourceRequirements{}, false},
+		"an init container with limits": {corev1.ResourceRequirements{Limits: limits}, &corev1.ResourceRequirements{Limits: half}, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := testPod(KeyMutex, "m")
+			pod.Spec.Containers[0].Resources = tc.app
+			if tc.init != nil {
+				pod.Spec.InitContainers = []corev1.Container{{Name: "init", Resources: *tc.init}}
+			}
+			pod = mustInject(t, pod, testSettings(t))
+			if got := guaranteedWithUs(pod); got != tc.want {
+				t.Errorf("guaranteed: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// guaranteedWithUs looks at every container, ours included.
+func guaranteedWithUs(pod *corev1.Pod) bool {
+	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+		if !fixed(c.Resources) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestPodLevelResourcesLeaveOursUnset(t *testing.T) {
+	pod := testPod(KeyMutex, "m")
+	pod.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1")}}
+	for _, c := range mustInject(t, pod, testSettings(t)).Spec.InitContainers {
+		if diff := cmp.Diff(corev1.ResourceRequirements{}, c.Resources); diff != "" {
+			t.Errorf("resources of %s (-want +got):\n%s", c.Name, diff)
+		}
+	}
+	pod.Annotations[KeyAgentMemory] = "20Mi"
+	for _, c := range mustInject(t, pod, testSettings(t)).Spec.InitContainers {
+		if got := c.Resources.Limits.Memory().String(); got != "20Mi" {
+			t.Errorf("memory limit of %s: %s, want what was asked for", c.Name, got)
+		}
+	}
+}
+
+// Cases istio#53920 and kuma#13791: the wrong place among the init containers.
+func TestCaseB53PlaceAmongInitContainers(t *testing.T) {
+	for order, want := range map[string][]string{
+		"first": {InitContainer, AgentContainer, "one", "two"},
+		"last":  {"one", "two", InitContainer, AgentContainer},
+	} {
+		pod := testPod(KeyMutex, "m", KeyOrder, order)
+		pod.Spec.InitContainers = []corev1.Container{{Name: "one"}, {Name: "two"}}
+		if diff := cmp.Diff(want, names(mustInject(t, pod, testSettings(t)).Spec.InitContainers)); diff != "" {
+			t.Errorf("order %s (-want +got):\n%s", order, diff)
+		}
+	}
+}
+
+// Case bank-vaults#1338: the injected image is private.
+func TestCaseB57PrivateImage(t *testing.T) {
+	settings := testSettings(t)
+	settings.Image = "registry.example/agent@sha256:" + "0000000000000000000000000000000000000000000000000000000000000000"
+	settings.ImagePullPolicy = corev1.PullAlways
+	settings.ImagePullSecrets = []string{"own", "registry"}
+	pod := testPod(KeyMutex, "m")
+	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}}
+
+	pod = mustInject(t, pod, settings)
+	want := []corev1.LocalObjectReference{{Name: "own"}, {Name: "registry"}}
+	if diff := cmp.Diff(want, pod.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull secrets (-want +got):\n%s", diff)
+	}
+	for _, c := range pod.Spec.InitContainers {
+		if c.Image != settings.Image || c.ImagePullPolicy != corev1.PullAlways {
+			t.Errorf("%s: image %s, pull policy %s; want those of the settings", c.Name, c.Image, c.ImagePullPolicy)
+		}
+	}
+}
+
+func names(containers []corev1.Container) []string {
+	var out []string
+	for _, c := range containers {
+		out = append(out, c.Name)
+	}
+	return out
+}
