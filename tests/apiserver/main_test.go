@@ -8,42 +8,47 @@
 package apiserver
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
-// shared is the one cluster, nil where there are no programs to start it with.
-var shared *cluster
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	if !installed() {
-		if os.Getenv("HOLDFAST_REQUIRE_REAL") == "1" {
-			fmt.Fprintln(os.Stderr, "no kube-apiserver and etcd in KUBEBUILDER_ASSETS: `make test` builds them")
-			return 1
-		}
-		return m.Run()
-	}
+// shared starts the one cluster when the first test asks for it: what is read
+// before that, go test does not know of, and so would answer from its cache when
+// KUBEBUILDER_ASSETS has changed.
+var shared = sync.OnceValues(func() (*cluster, error) {
 	var err error
-	if shared, err = startCluster(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	running, err = startCluster()
+	return running, err
+})
+
+var running *cluster // nil as long as no test has asked for it
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if running != nil {
+		running.stop()
 	}
-	defer shared.stop()
-	return m.Run()
+	os.Exit(code)
 }
 
-// useCluster skips the test where there is no cluster.
+// useCluster skips the test where there is none to be had, unless that must not be.
 func useCluster(t *testing.T) *cluster {
 	t.Helper()
-	if shared == nil {
-		t.Skip("no kube-apiserver and etcd in KUBEBUILDER_ASSETS: `make test` builds them")
+	if !installed() {
+		const missing = "no kube-apiserver and etcd in KUBEBUILDER_ASSETS: `make test` builds them"
+		if os.Getenv("HOLDFAST_REQUIRE_REAL") == "1" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
 	}
-	return shared
+	c, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func installed() bool {
