@@ -1,43 +1,59 @@
 package redisstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha1" //nolint:gosec // it is how Redis names scripts
-	"embed"
+	_ "embed"
 	"encoding/hex"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed lua/*.lua
-var sources embed.FS
+// The parts of the scripts, as they are in the program's file: every agent
+// would pay for a copy, and only the first one that meets a new Redis needs it.
+var (
+	//go:embed lua/lock.lua
+	lockPart []byte
+	//go:embed lua/queue.lua
+	queuePart []byte
+	//go:embed lua/offer.lua
+	offerPart []byte
+	//go:embed lua/acquire.lua
+	acquirePart []byte
+	//go:embed lua/release.lua
+	releasePart []byte
+	//go:embed lua/renew.lua
+	renewPart []byte
+	//go:embed lua/shorten.lua
+	shortenPart []byte
+)
 
 // The scripts that can make someone a holder, and those that cannot, are two
 // types, because they reach Redis in two ways.
 var (
-	acquireScript = grantingScript{assemble("lock", "queue", "offer", "acquire")}
-	releaseScript = grantingScript{assemble("lock", "queue", "offer", "release")}
-	renewScript   = plainScript{assemble("lock", "queue", "renew")}
-	shortenScript = plainScript{assemble("lock", "queue", "shorten")}
+	acquireScript = grantingScript{assemble(lockPart, queuePart, offerPart, acquirePart)}
+	releaseScript = grantingScript{assemble(lockPart, queuePart, offerPart, releasePart)}
+	renewScript   = plainScript{assemble(lockPart, queuePart, renewPart)}
+	shortenScript = plainScript{assemble(lockPart, queuePart, shortenPart)}
 )
 
-// script is the text that Redis runs, and the name that Redis gives it.
-type script struct{ source, sha string }
-
-// assemble joins files of lua/ to one script.
-func assemble(files ...string) script {
-	var b strings.Builder
-	for _, file := range files {
-		text, err := sources.ReadFile("lua/" + file + ".lua")
-		if err != nil {
-			panic(err) // a file that is not embedded: seen by every test
-		}
-		b.Write(text)
-	}
-	sum := sha1.Sum([]byte(b.String())) //nolint:gosec // see the import
-	return script{b.String(), hex.EncodeToString(sum[:])}
+// script is what Redis runs, and the name that Redis gives it.
+type script struct {
+	parts [][]byte
+	sha   string
 }
+
+func assemble(parts ...[]byte) script {
+	sum := sha1.New() //nolint:gosec // see the import
+	for _, part := range parts {
+		_, _ = sum.Write(part) // a hash never fails
+	}
+	return script{parts, hex.EncodeToString(sum.Sum(nil))}
+}
+
+// source is the text that Redis runs.
+func (s script) source() string { return string(bytes.Join(s.parts, nil)) }
 
 // grantingScript is only ever run by its name. A Redis that does not know the
 // name has just started, perhaps without its data: loading it is the one moment
@@ -49,7 +65,7 @@ func (g grantingScript) run(ctx context.Context, c *redis.Client, keys []string,
 	if !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return reply, err
 	}
-	if err := c.ScriptLoad(ctx, g.source).Err(); err != nil {
+	if err := c.ScriptLoad(ctx, g.source()).Err(); err != nil {
 		return nil, err
 	}
 	return c.EvalSha(ctx, g.sha, keys, args...).Slice()
@@ -63,5 +79,5 @@ func (p plainScript) run(ctx context.Context, c *redis.Client, keys []string, ar
 	if !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return reply, err
 	}
-	return c.Eval(ctx, p.source, keys, args...).Slice()
+	return c.Eval(ctx, p.source(), keys, args...).Slice()
 }
