@@ -26,7 +26,7 @@ var errForms = errors.New("it must look like redis://HOST:PORT[/DB] or unix:///P
 func parseAddress(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return address{}, fmt.Errorf("the redis url is malformed: %w", errForms)
+		return address{}, fmt.Errorf("the redis url is malformed: %w; what is special in a login must be escaped, such as # as %%23", errForms)
 	}
 	a, err := addressOf(u)
 	if err != nil {
@@ -41,7 +41,7 @@ func parseAddress(raw string) (address, error) {
 
 func addressOf(u *url.URL) (address, error) {
 	if u.Fragment != "" {
-		return address{}, errors.New(`a "#" is not allowed; write %23 in a username or password`)
+		return address{}, errors.New(`a "#" is not allowed; in a login write it as %23`)
 	}
 	switch u.Scheme {
 	case "redis":

@@ -160,7 +160,8 @@ func TestLogins(t *testing.T) {
 		"wrong password":               {redisstore.Options{URL: r.URL(), PasswordFile: file(secret + "x")}, lockagent.CodeWrongPassword},
 		"unknown user":                 {redisstore.Options{URL: r.URL(), UsernameFile: file("nobody"), PasswordFile: file(secret)}, lockagent.CodeWrongPassword},
 		"a user without the commands":  {redisstore.Options{URL: r.URL(), UsernameFile: file("limited"), PasswordFile: file(secret)}, lockagent.CodeNoPermission},
-		"an unreadable password":       {redisstore.Options{URL: r.URL(), PasswordFile: filepath.Join(t.TempDir(), "none")}, lockagent.CodeUnexpected},
+		"a secret without a password":  {redisstore.Options{URL: r.URL(), PasswordFile: filepath.Join(t.TempDir(), "none")}, lockagent.CodeWrongPassword},
+		"an unreadable password":       {redisstore.Options{URL: r.URL(), PasswordFile: t.TempDir()}, lockagent.CodeUnexpected},
 		"an unreadable username, unix": {redisstore.Options{URL: r.SocketURL(), UsernameFile: t.TempDir(), PasswordFile: file(secret)}, lockagent.CodeUnexpected},
 	}
 	for name, tc := range bad {
@@ -170,6 +171,7 @@ func TestLogins(t *testing.T) {
 		"password file, with its newline": {URL: r.URL(), PasswordFile: file(secret + "\n")},
 		"both files":                      {URL: r.URL(), UsernameFile: file("default\r\n"), PasswordFile: file(secret)},
 		"files win over the url":          {URL: "redis://x:y@" + r.Addr, UsernameFile: file("default"), PasswordFile: file(secret)},
+		"a secret without them, url":      {URL: "redis://:" + secret + "@" + r.Addr, UsernameFile: filepath.Join(t.TempDir(), "none"), PasswordFile: filepath.Join(t.TempDir(), "none")},
 		"in the url":                      {URL: "redis://:" + secret + "@" + r.Addr + "/3"},
 		"url file, unix socket":           {URLFile: file(r.SocketURL() + "?db=2\n"), PasswordFile: file(secret)},
 	}

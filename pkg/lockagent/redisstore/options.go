@@ -104,7 +104,7 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 	dialer := &net.Dialer{Timeout: t.call, KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: t.keepAlive, Interval: max(t.keepAlive/3, time.Second), Count: 3,
 	}}
-	options := &redis.Options{
+	return &redis.Options{
 		Network: addr.network,
 		Addr:    addr.addr,
 		DB:      addr.db,
@@ -113,6 +113,14 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 		},
 		CredentialsProviderContext: func(context.Context) (string, string, error) {
 			return credentials(addr, o)
+		},
+		OnConnect: func(ctx context.Context, c *redis.Conn) error {
+			// A Redis that wants a login refuses a long command by closing the
+			// connection, so that its reason can get lost. A short one it answers.
+			if _, password, err := credentials(addr, o); err != nil || password != "" {
+				return err
+			}
+			return c.Ping(ctx).Err()
 		},
 
 		// Who calls decides about retries, and its deadline counts on the socket too.
@@ -136,12 +144,6 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-	if addr.password == "" && o.PasswordFile == "" {
-		// A Redis that wants a login refuses a long command by closing the
-		// connection, so that its reason can get lost. A short one it answers.
-		options.OnConnect = func(ctx context.Context, c *redis.Conn) error { return c.Ping(ctx).Err() }
-	}
-	return options
 }
 
 // credentials are read anew for each connection, so that a rotated secret needs
