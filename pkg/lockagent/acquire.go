@@ -135,7 +135,7 @@ func (l *loop) hold(r result, token int64) bool {
 		l.rec.AcquiredAt = l.clock.Now()
 	}
 	if now >= l.holdEnd() {
-		l.log.Warn("granted too late, asking again", "token", token, "after", now-r.sent)
+		l.log.Warn("granted too late, asking again", "token", token, "after", (now - r.sent).String())
 		l.plan(acquire, now)
 		return false
 	}
@@ -151,7 +151,7 @@ func (l *loop) hold(r result, token int64) bool {
 	if r.task != adopt {
 		l.metrics.waited.Update((now - l.queuedAt).Seconds())
 	}
-	l.log.Info("holding", "token", token, "waited", now-l.queuedAt)
+	l.log.Info("holding", "token", token, "waited", (now - l.queuedAt).String())
 	return true
 }
 

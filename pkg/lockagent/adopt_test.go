@@ -1,7 +1,6 @@
 package lockagent_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
@@ -87,13 +84,16 @@ func (p *pod) writeRecord(content string) {
 	}
 }
 
+// adoption is one way to start.
+type adoption struct {
+	where  string // "same epoch": the app may run; "new epoch", "no pod": it does not
+	onLost agentenv.OnLost
+	record string
+	want   [4]string // by answer: held, gone, taken, silent
+}
+
 func TestAdoption(t *testing.T) {
-	tests := []struct {
-		where  string // "same epoch": the app may run; "new epoch", "no pod": it does not
-		onLost agentenv.OnLost
-		record string
-		want   [4]string // by answer: held, gone, taken, silent
-	}{
+	tests := []adoption{
 		{"same epoch", agentenv.LostStop, "none", [4]string{anew, anew, anew, anew}},
 		{"same epoch", agentenv.LostStop, "queued", [4]string{same, same, same, same}},
 		{"same epoch", agentenv.LostStop, "hold", [4]string{keeps, ends, ends, ends}},
@@ -126,33 +126,37 @@ func TestAdoption(t *testing.T) {
 	for _, tc := range tests {
 		for i, answer := range answers {
 			name := fmt.Sprintf("%s/%s/%s/%s", tc.where, tc.onLost, tc.record, answer.name)
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					p := newPod(t, memstore.NewServer(), func(c *agentenv.Config) {
-						c.OnLost = tc.onLost
-						if tc.where == "no pod" {
-							outside(c)
-						}
-					})
-					p = left[tc.record](p.init())
-					owners := p.server.Holders()
-					if tc.record == "queued" {
-						owners = p.server.Queue()
-					}
-					if tc.where == "new epoch" {
-						p.init()
-					}
-					answer.make(p)
-					p.start()
-					appMayHold := tc.record == "hold" && tc.where == "same epoch"
-					if answer.name == "silent" && p.heldFile() != appMayHold {
-						t.Errorf("before an answer, file held exists = %t, want %t", p.heldFile(), appMayHold)
-					}
-					p.wantAdoption(tc.want[i], owners)
-				})
+			bubble(t, name, func(t *testing.T) {
+				p, owners := tc.prepare(t)
+				answer.make(p)
+				p.start()
+				appMayHold := tc.record == "hold" && tc.where == "same epoch"
+				if answer.name == "silent" && p.heldFile() != appMayHold {
+					t.Errorf("before an answer, file held exists = %t, want %t", p.heldFile(), appMayHold)
+				}
+				p.wantAdoption(tc.want[i], owners)
 			})
 		}
 	}
+}
+
+// prepare is the pod before its next agent starts, and who had or wanted the lock.
+func (tc adoption) prepare(t *testing.T) (p *pod, owners []string) {
+	p = newPod(t, memstore.NewServer(), func(c *agentenv.Config) {
+		c.OnLost = tc.onLost
+		if tc.where == "no pod" {
+			outside(c)
+		}
+	})
+	p = left[tc.record](p.init())
+	owners = p.server.Holders()
+	if tc.record == "queued" {
+		owners = p.server.Queue()
+	}
+	if tc.where == "new epoch" {
+		p.init()
+	}
+	return p, owners
 }
 
 // wantAdoption waits for what becomes of the start, and sees that the pod gets
@@ -214,100 +218,25 @@ func TestAdoptionRestartsThePodInPlaceWithItsHold(t *testing.T) {
 		"third, with pauses in between": {change: ttl(30*time.Second, 6*time.Second), takeover: []time.Duration{0, 11 * minute, 11 * minute}, want: keeps},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPod(t, memstore.NewServer(), tc.change).init().start()
-				for _, pause := range tc.takeover {
-					sleep(pause)
-					p = p.killed().start()
-				}
-				if tc.want == keeps {
-					sleep(time.Minute)
-					p.wantPhase(lockagent.Holding)
-					p.wantMetric("holdfast_adoptions_total", 1)
-					return
-				}
-				p.wantExit(lockagent.ExitLost, 0)
-				p.wantMetric("holdfast_losses_total", 0)
-				p = p.killed().init().start()
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer(), tc.change).init().start()
+			for _, pause := range tc.takeover {
+				sleep(pause)
+				p = p.killed().start()
+			}
+			if tc.want == keeps {
+				sleep(time.Minute)
 				p.wantPhase(lockagent.Holding)
-				if got := p.state(); got.Token != 1 || got.LastLoss != nil {
-					t.Errorf("token %d, last loss %v; want 1, none: it was never lost", got.Token, got.LastLoss)
-				}
-			})
+				p.wantMetric("holdfast_adoptions_total", 1)
+				return
+			}
+			p.wantExit(lockagent.ExitLost, 0)
+			p.wantMetric("holdfast_losses_total", 0)
+			p = p.killed().init().start()
+			p.wantPhase(lockagent.Holding)
+			if got := p.state(); got.Token != 1 || got.LastLoss != nil {
+				t.Errorf("token %d, last loss %v; want 1, none: it was never lost", got.Token, got.LastLoss)
+			}
 		})
 	}
-}
-
-// Whatever the moment in which an agent is killed, the pod has its lock again
-// soon, and the queue has nobody who is not there.
-func TestCrashAtEveryStep(t *testing.T) {
-	type moment struct {
-		op     string
-		nth    int
-		before bool // the request was never sent; else its answer was never seen
-	}
-	moments := map[string]moment{
-		"before listen":            {"listen", 1, true},
-		"after listen":             {"listen", 1, false},
-		"before acquire":           {"acquire", 1, true},
-		"after acquire":            {"acquire", 1, false},
-		"before the first renewal": {"renew", 1, true},
-		"after the first renewal":  {"renew", 1, false},
-		"before a later renewal":   {"renew", 3, true},
-		"after a later renewal":    {"renew", 3, false},
-		"before release":           {"release", 1, true},
-		"after release":            {"release", 1, false},
-	}
-	for name, m := range moments {
-		for _, newEpoch := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, new epoch %t", name, newEpoch), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					p := newPod(t, memstore.NewServer()).init()
-					reached := stopAt(p, m.op, m.nth, m.before)
-					p.start()
-					if m.op == "release" {
-						go func() { _ = p.agent.Release(t.Context()) }()
-					}
-					<-reached
-					synctest.Wait()
-					p = p.killed()
-					if newEpoch {
-						p.init()
-					}
-					p.start()
-					sleep(30*time.Second + time.Millisecond)
-					p.wantPhase(lockagent.Holding)
-					if got := p.server.Holders(); len(got) != 1 {
-						t.Errorf("holders = %v, want one", got)
-					}
-					if diff := cmp.Diff([]string(nil), p.server.Queue()); diff != "" {
-						t.Errorf("queue (-want +got):\n%s", diff)
-					}
-				})
-			})
-		}
-	}
-}
-
-// stopAt makes p's store stand still at the nth request of a kind.
-func stopAt(p *pod, op string, nth int, before bool) (reached chan struct{}) {
-	reached = make(chan struct{})
-	seen := 0
-	p.store.Intercept(func(ctx context.Context, c memstore.Call, do func()) error {
-		if c.Op == op {
-			seen++
-		}
-		if c.Op != op || seen != nth {
-			do()
-			return nil
-		}
-		if !before {
-			do()
-		}
-		close(reached)
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	return reached
 }

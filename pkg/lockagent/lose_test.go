@@ -29,29 +29,27 @@ func TestLossHasItsReason(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPod(t, memstore.NewServer()).init().start()
-				tc.happens(p)
-				p.wantExit(lockagent.ExitLost, tc.within)
-				p.wantPhase(lockagent.Lost)
-				want := &lockagent.Loss{At: lockagent.Timestamp(p.machine.Now()), Reason: tc.wantReason, Token: 1}
-				if diff := cmp.Diff(want, p.state().LastLoss, sameTime); diff != "" {
-					t.Errorf("last loss (-want +got):\n%s", diff)
-				}
-				p.wantMetric("holdfast_losses_total", 1)
-				if p.state().Token != 0 {
-					t.Error("a lost hold still shows its token")
-				}
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer()).init().start()
+			tc.happens(p)
+			p.wantExit(lockagent.ExitLost, tc.within)
+			p.wantPhase(lockagent.Lost)
+			want := &lockagent.Loss{At: lockagent.Timestamp(p.machine.Now()), Reason: tc.wantReason, Token: 1}
+			if diff := cmp.Diff(want, p.state().LastLoss, sameTime); diff != "" {
+				t.Errorf("last loss (-want +got):\n%s", diff)
+			}
+			p.wantMetric("holdfast_losses_total", 1)
+			if p.state().Token != 0 {
+				t.Error("a lost hold still shows its token")
+			}
 
-				next := p.killed().init().start() // all that the pod's next run can know
-				if diff := cmp.Diff(want, next.state().LastLoss, sameTime); diff != "" {
-					t.Errorf("last loss after a restart (-want +got):\n%s", diff)
-				}
-				if got, want := next.log.first(), "WARN the last hold was lost"; got != want {
-					t.Errorf("first log line = %q, want %q", got, want)
-				}
-			})
+			next := p.killed().init().start() // all that the pod's next run can know
+			if diff := cmp.Diff(want, next.state().LastLoss, sameTime); diff != "" {
+				t.Errorf("last loss after a restart (-want +got):\n%s", diff)
+			}
+			if got, want := next.log.first(), "WARN the last hold was lost"; got != want {
+				t.Errorf("first log line = %q, want %q", got, want)
+			}
 		})
 	}
 }

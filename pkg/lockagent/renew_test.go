@@ -32,24 +32,22 @@ func TestCaseB06HoldEndsInTimeWhateverTheStoreDoes(t *testing.T) {
 		},
 	}
 	for name, fault := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPod(t, memstore.NewServer()).init().start()
-				p.store.Intercept(fault)
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer()).init().start()
+			p.store.Intercept(fault)
 
-				sleep(end - time.Nanosecond)
-				p.wantPhase(lockagent.Degraded)
-				p.wantHeld(true)
+			sleep(end - time.Nanosecond)
+			p.wantPhase(lockagent.Degraded)
+			p.wantHeld(true)
 
-				time.Sleep(time.Nanosecond)
-				if p.state().Held { // asked for before the loop can have acted
-					t.Error("held at deadline - margin")
-				}
-				p.wantExit(lockagent.ExitLost, 0)
-				p.wantPhase(lockagent.Lost)
-				p.store.Intercept(nil)
-				time.Sleep(2 * time.Hour) // for what hangs
-			})
+			time.Sleep(time.Nanosecond)
+			if p.state().Held { // asked for before the loop can have acted
+				t.Error("held at deadline - margin")
+			}
+			p.wantExit(lockagent.ExitLost, 0)
+			p.wantPhase(lockagent.Lost)
+			p.store.Intercept(nil)
+			time.Sleep(2 * time.Hour) // for what hangs
 		})
 	}
 }
@@ -95,31 +93,24 @@ func TestCaseB14OneRenewalEachThird(t *testing.T) {
 		"latest":   {random: 0.999999999, every: 11 * time.Second},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPod(t, memstore.NewServer()).init()
-				p.random = tc.random
-				p.start()
-				sleep(time.Hour)
-				var renewals []time.Time
-				for _, c := range p.store.Calls() {
-					if c.Op == "renew" {
-						renewals = append(renewals, c.At)
-					}
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer()).init()
+			p.random = tc.random
+			p.start()
+			sleep(time.Hour)
+			renewals := p.sent("renew")
+			if len(renewals) < 300 {
+				t.Fatalf("renewals in an hour = %d, want one each %s", len(renewals), tc.every)
+			}
+			for i := range renewals[1:] {
+				if got := renewals[i+1].Sub(renewals[i]); got.Round(time.Millisecond) != tc.every {
+					t.Fatalf("renewal %d came after %s, want %s", i+1, got, tc.every)
 				}
-				if len(renewals) < 300 {
-					t.Fatalf("renewals in an hour = %d, want one each %s", len(renewals), tc.every)
-				}
-				for i := range renewals[1:] {
-					if got := renewals[i+1].Sub(renewals[i]); got.Round(time.Millisecond) != tc.every {
-						t.Fatalf("renewal %d came after %s, want %s", i+1, got, tc.every)
-					}
-				}
-				if got, want := len(p.store.Calls())-len(renewals), 2; got != want {
-					t.Errorf("other requests of a holder = %d, want %d: listen, acquire", got, want)
-				}
-				p.wantMetric("holdfast_late_renewals_total", 0)
-			})
+			}
+			if got, want := len(p.store.Calls())-len(renewals), 2; got != want {
+				t.Errorf("other requests of a holder = %d, want %d: listen, acquire", got, want)
+			}
+			p.wantMetric("holdfast_late_renewals_total", 0)
 		})
 	}
 }
@@ -136,18 +127,16 @@ func TestCaseB11SuspendedPastTheDeadline(t *testing.T) {
 		"for a night":           {slept: 8 * time.Hour, wantHeld: false},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPod(t, memstore.NewServer()).init().start()
-				p.machine.suspend(tc.slept)
-				if got := p.state().Held; got != tc.wantHeld {
-					t.Errorf("held on waking = %t, want %t", got, tc.wantHeld)
-				}
-				if tc.wantHeld {
-					p.store.Intercept(memstore.Silent)
-				}
-				p.wantExit(lockagent.ExitLost, 500*time.Millisecond)
-			})
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer()).init().start()
+			p.machine.suspend(tc.slept)
+			if got := p.state().Held; got != tc.wantHeld {
+				t.Errorf("held on waking = %t, want %t", got, tc.wantHeld)
+			}
+			if tc.wantHeld {
+				p.store.Intercept(memstore.Silent)
+			}
+			p.wantExit(lockagent.ExitLost, 500*time.Millisecond)
 		})
 	}
 }

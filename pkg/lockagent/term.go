@@ -78,7 +78,7 @@ func (l *loop) appEnded(term time.Duration) bool {
 	}
 	well := l.wellUntil(hook, l.heldSince)
 	full := atGracePeriod(term-hook, l.cfg.GracePeriod)
-	l.log.Info("TERM", "after_hook", term-hook, "well", well, "at_grace_period", full)
+	l.log.Info("TERM", "after_hook", (term - hook).String(), "well", well, "at_grace_period", full)
 	return well && !full
 }
 

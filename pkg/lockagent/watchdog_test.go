@@ -116,21 +116,19 @@ func TestCaseB12LivenessOfAStalledHolder(t *testing.T) {
 		"long TTL":  {ttl: 60 * time.Second, idle: 4 * time.Second},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPod(t, memstore.NewServer(), ttl(tc.ttl, 6*time.Second)).init().start()
-				p.log.freezeAt(t, "cannot go on")
-				p.store.Intercept(memstore.Refuse)
-				sleep(tc.ttl / 3) // the loop stands still from here
-				sleep(tc.idle)
-				if err := p.agent.Live(); err != nil {
-					t.Errorf("live after %s = %v, want nil", tc.idle, err)
-				}
-				sleep(time.Nanosecond)
-				if p.agent.Live() == nil {
-					t.Errorf("live after more than %s", tc.idle)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer(), ttl(tc.ttl, 6*time.Second)).init().start()
+			p.log.freezeAt(t, "cannot go on")
+			p.store.Intercept(memstore.Refuse)
+			sleep(tc.ttl / 3) // the loop stands still from here
+			sleep(tc.idle)
+			if err := p.agent.Live(); err != nil {
+				t.Errorf("live after %s = %v, want nil", tc.idle, err)
+			}
+			sleep(time.Nanosecond)
+			if p.agent.Live() == nil {
+				t.Errorf("live after more than %s", tc.idle)
+			}
 		})
 	}
 }

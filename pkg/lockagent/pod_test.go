@@ -21,6 +21,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// bubble runs a subtest in virtual time.
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
 // machine is the clock of a test: the bubble's time since boot, and what the
 // machine has slept, which Go's timers do not see.
 type machine struct {
@@ -96,7 +101,8 @@ func newPod(t *testing.T, server *memstore.Server, change ...func(*agentenv.Conf
 }
 
 func outside(c *agentenv.Config) { c.Pod = agentenv.Pod{} }
-func notify(c *agentenv.Config)  { c.OnLost, c.Margin = agentenv.LostNotify, c.TTL/5 }
+
+func notify(c *agentenv.Config) { c.OnLost, c.Margin = agentenv.LostNotify, c.TTL/5 }
 
 func ttl(ttl, margin time.Duration) func(*agentenv.Config) {
 	return func(c *agentenv.Config) { c.TTL, c.Margin = ttl, margin }
@@ -233,16 +239,19 @@ func (p *pod) wantRunning() {
 	}
 }
 
-// calls counts the requests of one kind.
-func (p *pod) calls(op string) int {
-	n := 0
+// sent are the times of the requests of one kind.
+func (p *pod) sent(op string) []time.Time {
+	var times []time.Time
 	for _, c := range p.store.Calls() {
 		if c.Op == op {
-			n++
+			times = append(times, c.At)
 		}
 	}
-	return n
+	return times
 }
+
+// calls counts the requests of one kind.
+func (p *pod) calls(op string) int { return len(p.sent(op)) }
 
 func (p *pod) wantMetric(name string, want float64) {
 	p.t.Helper()
@@ -271,54 +280,4 @@ func (p *pod) prestop() {
 func sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
-}
-
-// logbook keeps what is logged, and can hold up whoever logs.
-type logbook struct {
-	mu     sync.Mutex
-	lines  []string
-	holdUp string        // a message: who logs it stands still
-	until  chan struct{} // until this is closed
-}
-
-func (b *logbook) Enabled(context.Context, slog.Level) bool { return true }
-func (b *logbook) WithAttrs([]slog.Attr) slog.Handler       { return b }
-func (b *logbook) WithGroup(string) slog.Handler            { return b }
-
-func (b *logbook) Handle(_ context.Context, r slog.Record) error {
-	line := r.Level.String() + " " + r.Message
-	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
-	b.mu.Lock()
-	b.lines = append(b.lines, line)
-	wait := b.holdUp != "" && strings.Contains(r.Message, b.holdUp)
-	b.mu.Unlock()
-	if wait {
-		<-b.until
-	}
-	return nil
-}
-
-func (b *logbook) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Join(b.lines, "\n")
-}
-
-// first is the first line without its attributes.
-func (b *logbook) first() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	line, _, _ := strings.Cut(b.lines[0], " at=")
-	return line
-}
-
-// count is how many lines have message.
-func (b *logbook) count(message string) int { return strings.Count(b.String(), message) }
-
-// freezeAt makes whoever logs message stand still until the test ends.
-func (b *logbook) freezeAt(t *testing.T, message string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.holdUp, b.until = message, make(chan struct{})
-	t.Cleanup(func() { close(b.until) })
 }

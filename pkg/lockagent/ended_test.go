@@ -1,0 +1,124 @@
+package lockagent_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/memstore"
+)
+
+// What is left of a hold after TERM.
+const (
+	freed = 0
+	short = 9500 * time.Millisecond // margin + 3 s
+	whole = 30 * time.Second        // since its last renewal
+)
+
+// k8s-await-election#25: TERM did not release. consul#1210, #797: it did, but
+// the app ran on. So: at once when the app has ended, else soon, and before that
+// the next agent can take over or stop the app.
+func TestCaseB05B08Term(t *testing.T) {
+	const second, ms = time.Second, time.Millisecond
+	tests := map[string]struct {
+		outside bool
+		held    time.Duration                 // before the hook
+		probe   func(p *pod, d time.Duration) // while held
+		noHook  bool
+		hook    time.Duration // before TERM
+		grace   time.Duration
+
+		wantExit int
+		wantLeft time.Duration
+	}{
+		"outside a pod":                   {outside: true, held: time.Minute, noHook: true, wantExit: 0, wantLeft: freed},
+		"the Job's app has ended":         {held: time.Minute, probe: probed, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+		"a deleted pod's app has ended":   {held: time.Minute, probe: probed, hook: 5120 * ms, wantExit: 87, wantLeft: freed},
+		"no probes at all":                {held: time.Minute, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+		"held for a moment":               {held: 0, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+		"held for less than three probes": {held: 5900 * ms, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+
+		"TERM without hook":          {held: time.Minute, probe: probed, noHook: true, wantExit: 87, wantLeft: short},
+		"probes stopped being asked": {held: time.Minute, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
+		"stood still just before":    {held: time.Minute, probe: stoodStill, hook: 10 * ms, wantExit: 87, wantLeft: short},
+		"grace period of the pod":    {held: time.Minute, probe: probed, hook: 30 * second, wantExit: 87, wantLeft: short},
+		"just before the pod's":      {held: time.Minute, probe: probed, hook: 29750 * ms, wantExit: 87, wantLeft: short},
+		"after the pod's":            {held: time.Minute, probe: probed, hook: 34300 * ms, wantExit: 87, wantLeft: short},
+		"grace period of its own":    {held: time.Minute, probe: probed, hook: 10*second + 40*ms, wantExit: 87, wantLeft: short},
+		"a longer one in the pod":    {held: time.Minute, probe: probed, hook: 40300 * ms, grace: time.Hour, wantExit: 87, wantLeft: freed},
+		"the end of a longer one":    {held: time.Minute, probe: probed, hook: 10 * time.Minute, grace: 10 * time.Minute, wantExit: 87, wantLeft: short},
+	}
+	for name, tc := range tests {
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer(), func(c *agentenv.Config) {
+				if tc.outside {
+					outside(c)
+				}
+				if tc.grace > 0 {
+					c.GracePeriod = tc.grace
+				}
+			}).init().start()
+			if tc.probe != nil {
+				tc.probe(p, tc.held)
+			} else {
+				sleep(tc.held)
+			}
+			if !tc.noHook {
+				p.prestop()
+			}
+			sleep(tc.hook)
+			p.wantHeld(true)
+			p.term()
+			p.wantExit(tc.wantExit, 0)
+			p.wantLeft(tc.wantLeft)
+		})
+	}
+}
+
+func probed(p *pod, d time.Duration) {
+	for ; d > 0; d -= 2 * time.Second {
+		if err := p.agent.Live(); err != nil {
+			p.t.Error(err)
+		}
+		sleep(2 * time.Second)
+	}
+}
+
+func probedOnceOnly(p *pod, d time.Duration) {
+	probed(p, 1)
+	sleep(d - 2*time.Second)
+}
+
+func stoodStill(p *pod, d time.Duration) {
+	probed(p, d-2*time.Second)
+	p.machine.suspend(1100 * time.Millisecond)
+	sleep(time.Second)
+	probed(p, 1)
+}
+
+// wantLeft sees how long the hold lives on, and how that is on record.
+func (p *pod) wantLeft(left time.Duration) {
+	p.t.Helper()
+	rec := p.record()
+	if left == freed {
+		if got := p.server.Holders(); len(got) != 0 {
+			p.t.Errorf("holders = %v, want none\n%s", got, p.log)
+		}
+		if strings.Contains(rec, "owner") {
+			p.t.Errorf("record = %s, want none of the hold", rec)
+		}
+		return
+	}
+	if !strings.Contains(rec, `"owner"`) || !strings.Contains(rec, `"token":1`) || strings.Contains(rec, `"lost"`) {
+		p.t.Errorf("record = %s, want the hold", rec)
+	}
+	sleep(left - time.Millisecond)
+	if got := p.server.Holders(); len(got) != 1 {
+		p.t.Errorf("the hold ended before %s\n%s", left, p.log)
+	}
+	sleep(2 * time.Millisecond)
+	if got := p.server.Holders(); len(got) != 0 {
+		p.t.Errorf("the hold did not end after %s\n%s", left, p.log)
+	}
+}
