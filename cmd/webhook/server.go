@@ -39,24 +39,41 @@ type endpoint struct {
 // never claimed by a server without its port.
 func (s *server) serve(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	var serving []func() error
-	for _, e := range s.endpoints {
+	group.Go(func() error { return s.cert.Start(ctx) })
+	listeners, err := s.listen(ctx)
+	if err != nil {
+		group.Go(func() error { return err }) // ends what has started already
+		return group.Wait()
+	}
+	for i, l := range listeners {
+		if l != nil {
+			group.Go(func() error { return s.endpoints[i].serve(ctx, l, s.log) })
+		}
+	}
+	return group.Wait()
+}
+
+// listen opens a listener for each endpoint, nil for one without address. After
+// an error none is open.
+func (s *server) listen(ctx context.Context) ([]net.Listener, error) {
+	listeners := make([]net.Listener, len(s.endpoints))
+	for i, e := range s.endpoints {
 		if e.address == "" {
 			continue
 		}
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.address)
 		if err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
+			for _, open := range listeners[:i] {
+				if open != nil {
+					_ = open.Close()
+				}
+			}
+			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
-		defer l.Close() //nolint:errcheck // closed by its server, but for an error above
 		s.log.Info("listening", "endpoint", e.name, "address", l.Addr().String())
-		serving = append(serving, func() error { return e.serve(ctx, l, s.log) })
+		listeners[i] = l
 	}
-	for _, f := range serving {
-		group.Go(f)
-	}
-	group.Go(func() error { return s.cert.Start(ctx) })
-	return group.Wait()
+	return listeners, nil
 }
 
 // serve answers on l until ctx ends, and then lets requests under way end.
