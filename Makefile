@@ -10,10 +10,10 @@ export HOLDFAST_REQUIRE_REAL
 GO_BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt verify generate bench clean
+.PHONY: help build demo test e2e lint fmt verify generate bench clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/holdfast-agent and bin/holdfast-webhook
 	$(GO_BUILD) -o bin/holdfast-agent ./cmd/sidecar
@@ -24,6 +24,9 @@ demo: ## see pods wait for, get and lose a lock, without a cluster
 
 test: ## run all tests, with real Redis and Kubernetes API servers
 	@hack/test
+
+e2e: ## run the end-to-end tests on a real node, as root; hack/e2e tells how to use another cluster
+	@hack/e2e
 
 lint: ## run the linters
 	@hack/lint

@@ -1,0 +1,156 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// An agent that is killed takes its app with it, as nobody would stop the app in
+// time; the pod restarts in place with the hold that it had.
+func TestAKilledAgentsPodRestartsWithItsHold(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	pod := s.pod("pod", mutex(lockName))
+	s.awaitLives(startWithin, 1)
+	s.pod("next", mutex(lockName))
+	s.awaitWaiters(1)
+	before := s.mustHold()
+	s.signal(s.agentOf(pod), syscall.SIGKILL)
+
+	after := s.awaitLives(startWithin, 2)[1]
+	if after.pod != "pod" || after.token != before.tokenText() {
+		t.Errorf("next started %s with token %s, want the same pod with token %d", after.pod, after.token, before.token)
+	}
+	if h := s.mustHold(); h.owner != before.owner {
+		t.Errorf("the owner changed")
+	}
+}
+
+// A frozen agent is restarted beside its app, which notices nothing. The second
+// time within ten minutes the kubelet would wait before it starts the agent
+// again, so then the pod is restarted in place, with its hold.
+func TestAFrozenAgentIsRestartedBesideItsApp(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	pod := s.pod("pod", mutex(lockName, "ttl", "30s"))
+	s.awaitLives(startWithin, 1)
+	s.pod("next", mutex(lockName))
+	s.awaitWaiters(1)
+	before := s.mustHold()
+
+	first := s.agentOf(pod)
+	s.freeze(first)
+	s.awaitNextAgent(pod, first)
+	pause(3 * time.Second) // for the renewal after which it would restart the pod
+	lives := s.lives()
+	if len(lives) != 1 || boot()-lives[0].last > time.Second {
+		t.Fatalf("the app did not run on: %v", lives)
+	}
+	if lost := lives[0].at("held", "-"); lost != 0 {
+		t.Errorf("held was gone at %.3f", lost.Seconds())
+	}
+	s.mustBeSame(before)
+
+	second := s.agentOf(pod)
+	s.freeze(second)
+	after := s.awaitLives(startWithin, 2)[1]
+	if after.pod != "pod" || after.token != before.tokenText() {
+		t.Errorf("next started %s with token %s, want the same pod with token %d", after.pod, after.token, before.token)
+	}
+	s.mustBeSame(before)
+}
+
+func (s *trial) awaitNextAgent(pod *corev1.Pod, old process) {
+	s.t.Helper()
+	s.eventually(time.Minute, "the kubelet has restarted the agent", func() bool {
+		now := findAgent(string(pod.UID))
+		return old.gone() && now != 0 && now != old
+	})
+}
+
+// mustBeSame checks that the hold is still the one it was.
+func (s *trial) mustBeSame(before hold) {
+	s.t.Helper()
+	if h := s.mustHold(); h.owner != before.owner || h.token != before.token {
+		s.t.Errorf("the hold is not the one it was: token %d, want %d", h.token, before.token)
+	}
+}
+
+// Frozen while Redis is unreachable, the agent that comes after must find that
+// it cannot keep the hold, and stop the app before the TTL is over.
+func TestAFrozenAgentWithoutRedisStopsTheAppInTime(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	pod := s.pod("pod", mutex(lockName, "ttl", "30s"))
+	s.awaitLives(startWithin, 1)
+	end := s.cutOff()
+	s.freeze(s.agentOf(pod))
+	s.mustDieBy(end, 1)
+	figure("loss", "agent frozen, 30 s TTL", share(s.lives(), end, 30*time.Second))
+}
+
+// An agent with hardly any CPU is late with all it does, TERM included; even so
+// nobody else holds while its app lives.
+func TestAStarvedAgentNeverSharesItsLock(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	pod := s.pod("pod", mutex(lockName))
+	s.awaitLives(startWithin, 1)
+	s.pod("next", mutex(lockName))
+	s.awaitWaiters(1)
+	s.starve(s.agentOf(pod))
+	pause(15 * time.Second)
+	s.delete("pod", 10)
+	s.eventually(2*time.Minute, "the next pod's app has started", func() bool {
+		return slices.ContainsFunc(s.lives(), func(l life) bool { return l.pod == "next" })
+	})
+}
+
+// A waiting agent that was frozen for so long that its place is gone queues again
+// when it goes on.
+func TestCaseB12AWaiterThatWasFrozenQueuesAgain(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.pod("first", mutex(lockName))
+	s.awaitLives(startWithin, 1)
+	waiter := s.pod("second", mutex(lockName))
+	s.awaitWaiters(1)
+	agent := s.agentOf(waiter)
+	s.freeze(agent)
+	pause(ttl20 + 5*time.Second)
+	s.signal(agent, syscall.SIGCONT)
+	pause(ttl20 / 2)
+	s.delete("first", -1)
+	s.mustHandOver(0, plainly)
+}
+
+// TERM to the agent alone, as from a hand at the node's tools: nobody told it
+// that the app has ended, so nobody else gets the lock while the app lives.
+func TestCaseB08TermToTheAgentAloneFreesNothing(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{
+		"the app heeds TERM":   nil,
+		"the app ignores TERM": {"-on-term=ignore"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := begin(t)
+			pod := s.pod("pod", mutex(lockName), apps(app("app", flags...)))
+			s.awaitLives(startWithin, 1)
+			s.pod("next", mutex(lockName))
+			s.awaitWaiters(1)
+			before := s.mustHold()
+			s.signal(s.agentOf(pod), syscall.SIGTERM)
+			after := s.awaitLives(startWithin, 2)[1]
+			if after.pod != "pod" || after.token != before.tokenText() {
+				t.Errorf("next started %s with token %s, want the same pod with token %d", after.pod, after.token, before.token)
+			}
+		})
+	}
+}

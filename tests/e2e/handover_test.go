@@ -1,0 +1,81 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Two Deployments under one mutex: the second one waits however long it takes,
+// and starts right after the first one's end.
+func TestASecondDeploymentWaitsForTheEndOfTheFirst(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.deployment("first", mutex(lockName))
+	s.awaitLives(startWithin, 1)
+	s.deployment("second", mutex(lockName))
+	s.awaitWaiters(1)
+	pause(3 * time.Second)
+	if n := len(s.lives()); n != 1 {
+		t.Fatalf("%d apps have started while the first one ran, want 1", n)
+	}
+
+	if err := shared.AppsV1().Deployments(s.namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.mustHandOver(0, plainly)
+}
+
+// awaitWaiters waits until so many are in the queue.
+func (s *trial) awaitWaiters(n int) {
+	s.t.Helper()
+	s.eventually(startWithin, "a pod waits in line", func() bool { return s.waiters() == n })
+}
+
+// How soon the next one may hold after an app's end.
+const (
+	plainly = time.Second
+	// inDoubt is for ends of which the agent cannot know whether the app has
+	// ended: it cuts the hold short to the margin and three seconds.
+	inDoubt = margin20 + 3*time.Second + time.Second
+	// unheard is for an agent that could say nothing any more.
+	unheard = ttl20 + time.Second
+)
+
+// What the webhook makes of the shortest TTL that stops an app.
+const (
+	ttl20    = 20 * time.Second
+	margin20 = 5500 * time.Millisecond // with one container after the agent
+)
+
+// mustHandOver waits for the app after the n-th and checks that it got the lock
+// after the n-th app's end and soon enough, and started without delay.
+func (s *trial) mustHandOver(n int, within time.Duration) (before, after life) {
+	s.t.Helper()
+	lives := s.awaitLives(startWithin+unheard, n+2)
+	before, after = lives[n], lives[n+1]
+	granted := grantedAt(s.t, after.token)
+	free, gate := granted-before.last, after.start-granted
+	s.t.Logf("free %.3f s after the app's end, next app %.3f s after that", free.Seconds(), gate.Seconds())
+	if free < 0 {
+		s.t.Errorf("the lock was free %s before the app had ended", -free)
+	}
+	if free > within {
+		s.t.Errorf("the lock was free %s after the app's end, want %s at most", free, within)
+	}
+	return before, after
+}
+
+// grantedAt is when Redis made this token: its clock in microseconds, which is
+// this machine's.
+func grantedAt(t *testing.T, token string) time.Duration {
+	t.Helper()
+	us, err := time.ParseDuration(token + "us")
+	if err != nil {
+		t.Fatalf("token %q: %v", token, err)
+	}
+	return boot() - (time.Duration(time.Now().UnixNano()) - us)
+}

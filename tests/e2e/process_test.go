@@ -1,0 +1,132 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// process is one of this machine's, by its number.
+type process int
+
+// agentOf finds the agent of a pod among the machine's processes: it is the only
+// program that is told the pod's UID.
+func (s *trial) agentOf(pod *corev1.Pod) process {
+	s.t.Helper()
+	var found process
+	s.eventually(startWithin, "the agent of "+pod.Name+" runs", func() bool {
+		found = findAgent(string(pod.UID))
+		return found != 0
+	})
+	return found
+}
+
+func findAgent(uid string) process {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		command, _ := os.ReadFile(filepath.Join(folder, "cmdline"))
+		if !bytes.Equal(command, []byte("/holdfast-agent\x00run\x00")) {
+			continue
+		}
+		environ, _ := os.ReadFile(filepath.Join(folder, "environ"))
+		if bytes.Contains(environ, []byte("HOLDFAST_POD_UID="+uid+"\x00")) {
+			n, _ := strconv.Atoi(filepath.Base(folder))
+			return process(n)
+		}
+	}
+	return 0
+}
+
+func (s *trial) signal(p process, sig syscall.Signal) {
+	s.t.Helper()
+	if err := syscall.Kill(int(p), sig); err != nil {
+		s.t.Fatalf("%s to %d: %v", sig, p, err)
+	}
+}
+
+// freeze stops a process until it is killed or the test ends.
+func (s *trial) freeze(p process) {
+	s.t.Helper()
+	s.signal(p, syscall.SIGSTOP)
+	s.t.Cleanup(func() { _ = syscall.Kill(int(p), syscall.SIGCONT) })
+}
+
+func (p process) gone() bool { return syscall.Kill(int(p), 0) != nil }
+
+// starve leaves the container of p one part in a thousand of a CPU.
+func (s *trial) starve(p process) {
+	s.t.Helper()
+	quota, period := 1000, 1_000_000 // µs
+	file, text := p.cgroup("", "cpu.max"), fmt.Sprintf("%d %d", quota, period)
+	if folder := p.cgroup("cpu", ""); folder != "" { // version 1
+		if err := os.WriteFile(filepath.Join(folder, "cpu.cfs_period_us"), []byte(strconv.Itoa(period)), 0); err != nil {
+			s.t.Fatal(err)
+		}
+		file, text = filepath.Join(folder, "cpu.cfs_quota_us"), strconv.Itoa(quota)
+	}
+	if err := os.WriteFile(file, []byte(text), 0); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// cgroup is a file of the process' control group: of one controller in version
+// 1, of none in version 2; "" if there is no such group.
+func (p process) cgroup(controller, file string) string {
+	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p))
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && fields[1] == controller {
+			return filepath.Join("/sys/fs/cgroup", controller, fields[2], file)
+		}
+	}
+	return ""
+}
+
+// cpu is the time that p has had so far.
+func (p process) cpu() time.Duration {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	kernel, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+kernel) * 10 * time.Millisecond // clock ticks, 100 a second
+}
+
+// memory reads lines such as VmRSS and RssAnon of p's status, in bytes.
+func (p process) memory(line string) int64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
+	for l := range strings.Lines(string(status)) {
+		if name, value, _ := strings.Cut(l, ":"); name == line {
+			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// stateJSON reads what an app of the pod would, also while none runs.
+func (p process) stateJSON() (state struct {
+	State    string
+	LastLoss *struct {
+		Reason string
+		Token  int64
+	}
+},
+) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/root/var/run/holdfast/state.json", p))
+	_ = json.Unmarshal(text, &state)
+	return state
+}
