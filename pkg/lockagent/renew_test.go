@@ -158,20 +158,34 @@ func TestSuspendedAndBackInTimeRenewsAtOnce(t *testing.T) {
 // The deadline counts from before the request: an answer that took 4 s to come
 // is worth 4 s less.
 func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPod(t, memstore.NewServer()).init()
-		p.store.Intercept(slow(4 * time.Second))
-		p.start()
-		sleep(8 * time.Second) // listen, acquire
-		p.wantPhase(lockagent.Holding)
-		p.store.Intercept(memstore.Silent)
-		sleep(19500*time.Millisecond - time.Nanosecond)
-		p.wantHeld(true)
-		sleep(time.Nanosecond)
-		if p.state().Held {
-			t.Error("held for longer than the TTL less margin from when the request was sent")
-		}
-	})
+	tests := map[string]struct {
+		holding bool          // when answers become slow
+		answer  time.Duration // to the last request that is answered
+	}{
+		"acquire": {holding: false, answer: 8 * time.Second},
+		"renew":   {holding: true, answer: 14 * time.Second},
+	}
+	for name, tc := range tests {
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer()).init()
+			if tc.holding {
+				p.start()
+			}
+			p.store.Intercept(slow(4 * time.Second))
+			if !tc.holding {
+				p.start()
+			}
+			sleep(tc.answer)
+			p.wantPhase(lockagent.Holding)
+			p.store.Intercept(memstore.Silent)
+			sleep(19500*time.Millisecond - time.Nanosecond)
+			p.wantHeld(true)
+			sleep(time.Nanosecond)
+			if p.state().Held {
+				t.Error("held for longer than the TTL less margin from when the request was sent")
+			}
+		})
+	}
 }
 
 // slow answers after d.
