@@ -9,6 +9,9 @@ export HOLDFAST_REQUIRE_REAL
 
 GO_BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
+# The agent speaks no HTTP/2: without it, it is 0.4 MB smaller.
+AGENT_TAGS = -tags nethttpomithttp2
+
 .DEFAULT_GOAL := help
 .PHONY: help build demo test e2e lint fmt verify generate bench clean
 
@@ -16,7 +19,7 @@ help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/holdfast-agent and bin/holdfast-webhook
-	$(GO_BUILD) -o bin/holdfast-agent ./cmd/sidecar
+	$(GO_BUILD) $(AGENT_TAGS) -o bin/holdfast-agent ./cmd/sidecar
 	$(GO_BUILD) -o bin/holdfast-webhook ./cmd/webhook
 
 demo: ## see pods wait for, get and lose a lock, without a cluster

@@ -4,13 +4,10 @@ package main
 
 import (
 	"os"
-	"runtime"
-	"runtime/debug"
 	"time"
 )
 
 func main() {
-	stayLean()
 	os.Exit(dispatch(program{
 		args:      os.Args[1:],
 		lookup:    os.LookupEnv,
@@ -18,16 +15,4 @@ func main() {
 		stderr:    os.Stderr,
 		errorRest: 10 * time.Second,
 	}))
-}
-
-// stayLean trades speed, which one lock has no use for, for memory, of which
-// every pod pays its share: docs/footprint.md has the figures. Whoever sets
-// Go's own variables has a reason, and wins.
-func stayLean() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(1)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(25)
-	}
 }

@@ -17,6 +17,7 @@ import (
 // the lock back is bounded anyhow, and cutting it short would cost the next
 // waiter a whole TTL.
 func run(p program) int {
+	stayLean()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	cfg, err := configure(p.lookup)

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	idleCheck = 5 * time.Second
+	idleMost  = 256 << 10 // bytes of free memory that Go keeps; at rest it is a tenth of that
+)
+
+// stayLean trades speed, which one lock has no use for, for memory, of which
+// every pod pays its share: docs/footprint.md has the figures. Whoever sets
+// Go's own variables has a reason, and wins.
+func stayLean() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(25)
+		go giveBack()
+	}
+}
+
+// giveBack returns to the system what a burst of requests has left idle: Go
+// would keep it, for a burst that may never come again. At rest it only looks.
+func giveBack() {
+	var m runtime.MemStats
+	for range time.Tick(idleCheck) {
+		runtime.ReadMemStats(&m)
+		if m.HeapIdle-m.HeapReleased > idleMost {
+			debug.FreeOSMemory()
+		}
+	}
+}
