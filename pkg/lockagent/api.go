@@ -14,6 +14,7 @@ type subject interface {
 	Metrics() *Metrics
 	Release(context.Context) error
 	Live() error
+	Probed()
 }
 
 // api answers the app, on loopback and on agent.sock. Every answer is computed
@@ -27,7 +28,7 @@ func newAPI(agent subject) http.Handler {
 		"/v1/held":    {http.MethodGet, a.held},
 		"/v1/release": {http.MethodPost, a.release},
 		"/metrics":    {http.MethodGet, serveMetrics(agent)},
-		"/livez":      {http.MethodGet, serveLive(agent)},
+		"/livez":      {http.MethodGet, a.live},
 	})
 }
 
@@ -63,6 +64,9 @@ func (a api) held(w http.ResponseWriter, r *http.Request) {
 	}
 	writeState(w, status, st)
 }
+
+// live says whether the agent must be restarted.
+func (a api) live(w http.ResponseWriter, _ *http.Request) { writeLive(w, a.agent.Live()) }
 
 // release gives the lock back before the app ends. It reads no body.
 func (a api) release(w http.ResponseWriter, r *http.Request) {

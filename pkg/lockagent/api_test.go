@@ -22,6 +22,7 @@ type fakeSubject struct {
 	clock      *handClock
 	releaseErr error
 	liveErr    error
+	probed     int
 }
 
 func newFakeSubject() *fakeSubject {
@@ -34,6 +35,7 @@ func (f *fakeSubject) Status() *Status               { return f.status }
 func (f *fakeSubject) Metrics() *Metrics             { return f.metrics }
 func (f *fakeSubject) Release(context.Context) error { return f.releaseErr }
 func (f *fakeSubject) Live() error                   { return f.liveErr }
+func (f *fakeSubject) Probed()                       { f.probed++ }
 
 func call(h http.Handler, method, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://localhost:8650"+target, nil)

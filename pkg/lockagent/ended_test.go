@@ -81,6 +81,7 @@ func probed(p *pod, d time.Duration) {
 		if err := p.agent.Live(); err != nil {
 			p.t.Error(err)
 		}
+		p.agent.Probed()
 		sleep(2 * time.Second)
 	}
 }

@@ -236,7 +236,7 @@ func TestProbesStayReachableForTheKubelet(t *testing.T) {
 		t.Fatalf("the kubelet is shut out: %v", err)
 	}
 	_ = resp.Body.Close()
-	if resp.StatusCode != 200 {
+	if resp.StatusCode != http.StatusOK {
 		t.Errorf("/livez = %d, want 200", resp.StatusCode)
 	}
 	_ = strangers[0].SetReadDeadline(time.Now().Add(10 * time.Second))

@@ -3,6 +3,7 @@ package lockagent
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
@@ -18,7 +19,7 @@ const startWait = 590 * time.Second
 func newProbes(agent subject, gate agentenv.Gate) http.Handler {
 	return bodiless(routes{
 		"/startz":  {http.MethodGet, serveStart(agent, gate)},
-		"/livez":   {http.MethodGet, serveLive(agent)},
+		"/livez":   {http.MethodGet, serveLiveness(agent)},
 		"/metrics": {http.MethodGet, serveMetrics(agent)},
 	})
 }
@@ -37,15 +38,25 @@ func serveStart(agent subject, gate agentenv.Gate) http.HandlerFunc {
 
 func isHeld(st State) bool { return st.Held }
 
-// serveLive fails when the agent must be restarted.
-func serveLive(agent subject) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		if err := agent.Live(); err != nil {
-			writeProblem(w, http.StatusServiceUnavailable, err.Error())
-			return
+// serveLiveness answers the liveness probe. The agent has to know what the
+// kubelet was told, whose requests have this name, and not anyone else.
+func serveLiveness(agent subject) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := agent.Live()
+		if err == nil && strings.HasPrefix(r.UserAgent(), "kube-probe/") {
+			agent.Probed()
 		}
-		writeOK(w)
+		writeLive(w, err)
 	}
+}
+
+// writeLive fails when the agent must be restarted.
+func writeLive(w http.ResponseWriter, err error) {
+	if err != nil {
+		writeProblem(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	writeOK(w)
 }
 
 func serveMetrics(agent subject) http.HandlerFunc {

@@ -2,6 +2,7 @@ package lockagent
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -37,6 +38,34 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// What the agent takes for "the kubelet has got its answer" must be that.
+func TestOnlyTheKubeletIsNoted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers   func(subject) http.Handler
+		userAgent string
+		live      error
+		want      int
+	}{
+		"the kubelet":              {probesOf, "kube-probe/1.37", nil, 1},
+		"the kubelet is told no":   {probesOf, "kube-probe/1.37", errors.New("stalled"), 0},
+		"another pod":              {probesOf, "Blackbox Exporter/0.27", nil, 0},
+		"the app, over the socket": {newAPI, "kube-probe/1.37", nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := newFakeSubject()
+			agent.liveErr = tc.live
+			r := httptest.NewRequest(http.MethodGet, "http://localhost/livez", nil)
+			r.Header.Set("User-Agent", tc.userAgent)
+			tc.answers(agent).ServeHTTP(httptest.NewRecorder(), r)
+			if agent.probed != tc.want {
+				t.Errorf("noted %d times, want %d", agent.probed, tc.want)
+			}
+		})
+	}
+}
+
+func probesOf(agent subject) http.Handler { return newProbes(agent, agentenv.GateNone) }
+
 // Any pod can reach the probes: they tell no name, no token, and change nothing.
 func TestProbesTellStrangersNothing(t *testing.T) {
 	h := newProbes(newFakeSubject(), agentenv.GateNone)
@@ -45,7 +74,7 @@ func TestProbesTellStrangersNothing(t *testing.T) {
 	}
 	wantProblem(t, call(h, "POST", "/v1/release"), 404, "/livez, /metrics, /startz")
 
-	r := httptest.NewRequest("GET", "/livez", strings.NewReader("a body that never ends"))
+	r := httptest.NewRequest(http.MethodGet, "/livez", strings.NewReader("a body that never ends"))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	wantProblem(t, w, 413, "no body")

@@ -27,19 +27,20 @@ func (p *pulse) beat(now time.Duration) {
 	}
 }
 
-// Live says why the agent must be restarted; nil if it need not be. The kubelet
-// asks it as liveness probe, and the agent notes when it got a good answer:
-// that tells, at TERM, whether the probe was the reason. While waiting there is
-// no liveness in a pod, so the watchdog looks after the loop.
+// Live says why the agent must be restarted; nil if it need not be. While
+// waiting there is no liveness in a pod, so the watchdog looks after the loop.
 func (a *Agent) Live() error {
 	now := a.clock.Boot()
 	idle := now - time.Duration(a.pulse.last.Load())
 	if _, keeping := a.status.keeping(); keeping && idle > a.maxIdle() {
 		return fmt.Errorf("renew loop of %q: no sign of life for %s", a.cfg.Resource, idle.Round(time.Millisecond))
 	}
-	a.pulse.answered.Store(int64(now))
 	return nil
 }
+
+// Probed notes that the kubelet's liveness probe gets a good answer: that tells,
+// at TERM, whether the probe was the reason.
+func (a *Agent) Probed() { a.pulse.answered.Store(int64(a.clock.Boot())) }
 
 // maxIdle is how long the loop of a holder may be silent.
 func (a *Agent) maxIdle() time.Duration { return max(2*time.Second, a.cfg.TTL/15) }
