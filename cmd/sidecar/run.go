@@ -25,8 +25,6 @@ func run(p program) int {
 	if err != nil {
 		return p.refuse(ctx, cfg, log, err)
 	}
-	log.Info("holdfast-agent starts", "version", versionText(), "kind", cfg.Kind, "resource", cfg.Resource,
-		"ttl", cfg.TTL.String(), "margin", cfg.Margin.String())
 	makeFolders(cfg, log)
 	doors, err := lockagent.Listen(cfg)
 	if err != nil {
@@ -37,7 +35,7 @@ func run(p program) int {
 		doors.Close()
 		return p.refuse(ctx, cfg, log, err)
 	}
-	agent := lockagent.New(cfg, store, lockagent.Options{Log: log})
+	agent := lockagent.New(cfg, store, lockagent.Options{Log: log, Version: versionText()})
 	closeDoors := lockagent.Serve(doors, agent, cfg.Gate, log)
 	code := agent.Run(ctx)
 	closeDoors()

@@ -37,14 +37,15 @@ func (l *loop) start() {
 	rec, err := loadRecord(l.cfg.StateDir)
 	l.rec = rec
 	l.status.update(func(s *State, _ *lease) { s.LastLoss = rec.LastLoss })
-	if loss := rec.LastLoss; loss != nil {
+	if loss := rec.LastLoss; loss != nil { // the first line of a log: nobody can read the last run's
 		l.log.Warn("the last hold was lost", "at", time.Time(loss.At), "reason", loss.Reason, "token", loss.Token)
 	}
 	beside := l.besideApp()
 	if !beside || rec.BootID != l.bootID { // after a restart in place the kubelet's pause is gone
 		l.rec.AdoptedAt = 0
 	}
-	l.log.Info("starting", "resource", l.cfg.Resource, "kind", l.cfg.Kind, "epoch", l.epoch, "app_may_run", beside)
+	l.log.Info("holdfast-agent starts", "version", l.version, "kind", l.cfg.Kind, "resource", l.cfg.Resource,
+		"ttl", l.cfg.TTL.String(), "margin", l.cfg.Margin.String(), "epoch", l.epoch, "app_may_run", beside)
 	switch {
 	case errors.Is(err, errCorrupt):
 		l.startUnknown(err)

@@ -22,6 +22,8 @@ type Options struct {
 	Clock Clock
 	// Log is where the agent tells what happens. Default slog.Default().
 	Log *slog.Logger
+	// Version is the program's, for the log. Empty by default.
+	Version string
 	// Files are what the app can read. By default those of Config.Dir.
 	Files *Files
 	// Exit ends the process at once: the watchdog's last resort when the loop no
@@ -51,6 +53,7 @@ type Agent struct {
 	store   Store
 	clock   Clock
 	log     *slog.Logger
+	version string
 	files   *Files
 	exit    func(code int)
 	status  *Status
@@ -70,7 +73,7 @@ func New(cfg agentenv.Config, store Store, opts Options) *Agent {
 	status := NewStatus(cfg, opts.Clock)
 	return &Agent{
 		cfg: cfg, store: store,
-		clock: opts.Clock, log: opts.Log, files: opts.Files, exit: opts.Exit,
+		clock: opts.Clock, log: opts.Log, version: opts.Version, files: opts.Files, exit: opts.Exit,
 		status: status, metrics: NewMetrics(status),
 		releases: make(chan releaseRequest), done: make(chan struct{}),
 		random: rand.Float64, newOwner: uuid.NewString,
