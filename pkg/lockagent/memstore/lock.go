@@ -33,6 +33,7 @@ type waiter struct {
 	claim   lockagent.Claim
 	arrival int64
 	expires time.Time
+	offered bool // and it has not called since
 }
 
 func (l *lock) acquire(c lockagent.Claim) lockagent.Answer {
@@ -96,7 +97,7 @@ func (l *lock) release(c lockagent.Claim) bool {
 
 // offer goes through the queue while there is room. Who asks takes a permit;
 // who listens is offered one, and keeps its place until it confirms; who does
-// neither is passed over. The first for whom there is no room can be told when
+// neither, or left an offer unanswered, is passed over. The first for whom there is no room can be told when
 // there may be.
 func (l *lock) offer(asks string, tell bool) {
 	for _, w := range l.queue {
@@ -113,7 +114,8 @@ func (l *lock) offer(asks string, tell bool) {
 			return
 		case owner == asks:
 			l.take(w.claim, w.claim.TTL)
-		case ear != nil:
+		case ear != nil && !w.offered:
+			w.offered = true
 			l.take(w.claim, min(offerTTL, w.claim.TTL))
 			say(ear, lockagent.Wake{Kind: lockagent.WakeOffer})
 		}
@@ -148,7 +150,8 @@ func (l *lock) enqueue(c lockagent.Claim) {
 			return cmp.Or(cmp.Compare(b.claim.Priority, a.claim.Priority), cmp.Compare(a.arrival, b.arrival))
 		})
 	}
-	l.queue[l.place(c.Owner)].expires = l.server.now().Add(c.TTL)
+	w := l.queue[l.place(c.Owner)]
+	w.expires, w.offered = l.server.now().Add(c.TTL), false
 }
 
 func (l *lock) place(owner string) int {

@@ -9,7 +9,7 @@ import "github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 //	semaphore:{R}  sorted set  the permits: owner id, scored by expiry in ms
 //	K:fence        string      the last fencing token
 //	K:queue        sorted set  waiters: owner id, scored by -priority × 10^13 + arrival in ms
-//	K:waiters      hash        OWNER:expiry, OWNER:ttl, OWNER:permits, and who that is
+//	K:waiters      hash        OWNER:expiry, OWNER:ttl, OWNER:permits, OWNER:offered (and not answered), and who that is
 //	K:heartbeats   sorted set  waiters again, scored by when they are forgotten
 //	K:holders      hash        OWNER:token, OWNER:since, OWNER:permits, OWNER:asked (to yield), and who that is
 //	K:limits       sorted set  a semaphore's holders again, scored by their permits

@@ -76,12 +76,35 @@ var offers = map[string]func(*scene){
 			b.hears(lockagent.WakeOffer)
 			s.pass(offerTTL + time.Millisecond)
 			b.renews(lockagent.Gone)
-			c.waits(2) // it offers the lock to b again
-			b.hears(lockagent.WakeOffer)
-			b.takes()
+			b.takes() // it was still the first
+			c.waits(1)
 			b.releases(true)
 			c.releases(false)
 		}
+	},
+	"who has not answered an offer is passed over until it calls again": func(s *scene) {
+		a, b, c := s.mutex("a"), s.mutex("b").listens(), s.mutex("c").listens()
+		a.takes()
+		b.waits(1)
+		c.waits(2)
+		a.releases(true)
+		b.hears(lockagent.WakeOffer)
+		s.pass(offerTTL + time.Millisecond)
+		c.takes() // though b hears
+		s.mutex("d").waits(2)
+	},
+	"who has called again is offered the lock again": func(s *scene) {
+		a, b, c := s.mutex("a"), s.mutex("b").listens(), s.mutex("c")
+		a.takes()
+		b.waits(1)
+		a.releases(true)
+		b.hears(lockagent.WakeOffer)
+		s.pass(offerTTL + time.Millisecond)
+		c.takes()
+		b.waits(1)
+		c.releases(true)
+		b.hears(lockagent.WakeOffer)
+		b.renews(lockagent.Held)
 	},
 	"an offer is never longer than the waiter's ttl": func(s *scene) {
 		a, b := s.mutex("a"), s.mutex("b", shortTTL(2*time.Second)).listens()

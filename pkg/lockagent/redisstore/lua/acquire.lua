@@ -56,6 +56,7 @@ local function heartbeat()
     end
   end
   redis.call('HSET', waiters, unpack(entry))
+  redis.call('HDEL', waiters, me .. ':offered')
   redis.call('PEXPIRE', waiters, HOUR)
   redis.call('ZADD', heartbeats, int(now + claim.ttl), me)
   redis.call('PEXPIRE', heartbeats, HOUR)

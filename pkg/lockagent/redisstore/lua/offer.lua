@@ -72,12 +72,24 @@ local function grant(owner, ttl, claim, taken)
   return token
 end
 
+-- Makes a waiter a holder for the time that it has to answer. False, and nothing
+-- changed, if it does not listen, or has not called since an offer that it did
+-- not answer: its connection may be dead, and offering again would keep everyone
+-- behind it waiting for as long as its place is kept.
+local function offer(owner, claim, taken)
+  if claim.offered or not publish(owner, 'offer') then
+    return false
+  end
+  grant(owner, math.min(OFFER, claim.ttl), claim, taken)
+  redis.call('HSET', waiters, owner .. ':offered', int(now))
+  return true
+end
+
 -- Gives what is free to the waiters in their order: the caller, if it is one of
--- them, gets a full hold, which is returned as its token; the others a short one,
--- an offer, if they listen. Who does not listen keeps its place and its turn to
--- ask. Nobody passes a waiter that is kept out by its own permits, or a lower
--- limit would wait for ever. With tell, or when something was given, the next one
--- in line is told so.
+-- them, gets a full hold, which is returned as its token; the others an offer. Who
+-- gets none keeps its place, and its turn to ask. Nobody passes a waiter that is
+-- kept out by its own permits, or a lower limit would wait for ever. With tell, or
+-- when something was given, the next one in line is told so.
 local function serve(caller, tell)
   local taken, limit = count(), smallest()
   local full, token = false, nil
@@ -88,9 +100,7 @@ local function serve(caller, tell)
     end
     if owner == caller then
       token = grant(owner, claim.ttl, claim, taken)
-    elseif publish(owner, 'offer') then
-      grant(owner, math.min(OFFER, claim.ttl), claim, taken)
-    else
+    elseif not offer(owner, claim, taken) then
       return false
     end
     tell, taken, limit = true, taken + 1, math.min(limit, claim.permits)

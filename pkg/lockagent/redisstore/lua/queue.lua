@@ -1,6 +1,6 @@
 -- queue.lua follows lock.lua in every script: the waiters and their order.
 
-local WAITER = {'expiry', 'ttl', 'permits', unpack(DETAILS)}
+local WAITER = {'expiry', 'ttl', 'permits', 'offered', unpack(DETAILS)}
 local CHUNK = 16 -- waiters read at once
 local VISITS = 100 -- waiters looked at closely in one call
 local PENDING = 1000 -- waiters with an unanswered offer passed over in one call
