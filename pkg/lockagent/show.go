@@ -1,5 +1,11 @@
 package lockagent
 
+import (
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+)
+
 // show changes what others see, and publishes it. A hold is in the files before
 // anyone is told of it, for the gate may open then, and the app's first look may
 // be at the file. change must do the same when called twice.
@@ -35,7 +41,8 @@ func (l *loop) storeProblem(err error) {
 
 // stateDirProblem shows that the state folder cannot be written.
 func (l *loop) stateDirProblem(err error) {
-	l.problem(Problem{Code: CodeStateDir, Message: "state folder: " + err.Error()})
+	l.problem(Problem{Code: CodeStateDir, Message: fmt.Sprintf(
+		"the state folder cannot be written, without which nothing is acquired: %v; mend it, or set %s to another", err, agentenv.StateDirVar)})
 }
 
 // problem shows p. It is logged when the kind of problem changes, not with each

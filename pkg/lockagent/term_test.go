@@ -2,6 +2,7 @@ package lockagent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,6 +104,30 @@ func TestTermWhileAGrantIsOnItsWay(t *testing.T) {
 		sleep(time.Second)
 		if got := p.server.Holders(); len(got) != 0 {
 			t.Errorf("holders = %v, want none", got)
+		}
+	})
+}
+
+// An answer that was given up on is not taken for the one that is awaited.
+func TestTermIgnoresLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer()).init()
+		p.store.Intercept(func(_ context.Context, c memstore.Call, do func()) error {
+			switch c.Op {
+			case "acquire":
+				time.Sleep(900 * time.Millisecond) // longer than it is waited for
+			case "release":
+				time.Sleep(500 * time.Millisecond)
+				return errors.New("connection reset by peer")
+			}
+			do()
+			return nil
+		})
+		p.start()
+		p.term()
+		p.wantExit(lockagent.ExitOK, 1200*time.Millisecond)
+		if rec := p.record(); !strings.Contains(rec, "owner") {
+			t.Errorf("record = %s, want the owner: the lock was granted, and not given back", rec)
 		}
 	})
 }
