@@ -99,7 +99,7 @@ func TestPodsWithoutPlaceForAnAgent(t *testing.T) {
 }
 
 func TestContainersThatAreLeftOutMayHaveOurPathsAndVariables(t *testing.T) {
-	pod := testPod(KeyMutex, "m", KeyContainers, "app")
+	pod := testPod(KeyMutex, "m", KeyContainers, " app ,app")
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 		Name: "other", Image: "busybox",
 		Env:          []corev1.EnvVar{{Name: "HOLDFAST_DIR", Value: "/elsewhere"}},
@@ -116,24 +116,34 @@ func TestContainersThatAreLeftOutMayHaveOurPathsAndVariables(t *testing.T) {
 func TestCaseB50PortTaken(t *testing.T) {
 	tests := map[string]struct {
 		port     corev1.ContainerPort
+		init     bool // of an init container's
 		annotate string
 		want     []string
 	}{
 		"the API's": {
-			corev1.ContainerPort{ContainerPort: 8650}, "",
-			[]string{`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "8650": the agent needs ports 8650 and 8651, but container app has 8650: set another`},
+			port: corev1.ContainerPort{ContainerPort: 8650},
+			want: []string{`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "8650": the agent needs ports 8650 and 8651, but container app has 8650: set another`},
 		},
 		"the probes'": {
-			corev1.ContainerPort{ContainerPort: 9001, Protocol: corev1.ProtocolTCP}, "9000",
-			[]string{`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "9000": the agent needs ports 9000 and 9001, but container app has 9001: set another`},
+			port: corev1.ContainerPort{ContainerPort: 9001, Protocol: corev1.ProtocolTCP}, annotate: "9000",
+			want: []string{`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "9000": the agent needs ports 9000 and 9001, but container app has 9001: set another`},
 		},
-		"over UDP":       {corev1.ContainerPort{ContainerPort: 8650, Protocol: corev1.ProtocolUDP}, "", nil},
-		"with other one": {corev1.ContainerPort{ContainerPort: 8650}, "8700", nil},
+		"by a sidecar": {
+			port: corev1.ContainerPort{ContainerPort: 8650}, init: true,
+			want: []string{`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "8650": the agent needs ports 8650 and 8651, but container init has 8650: set another`},
+		},
+		"over UDP":         {port: corev1.ContainerPort{ContainerPort: 8650, Protocol: corev1.ProtocolUDP}},
+		"with another set": {port: corev1.ContainerPort{ContainerPort: 8650}, annotate: "8700"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			pod := testPod(KeyMutex, "m")
-			pod.Spec.Containers[0].Ports = []corev1.ContainerPort{tc.port}
+			pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+			list := pod.Spec.Containers
+			if tc.init {
+				list = pod.Spec.InitContainers
+			}
+			list[0].Ports = []corev1.ContainerPort{tc.port}
 			if tc.annotate != "" {
 				pod.Annotations[KeyAgentPort] = tc.annotate
 			}

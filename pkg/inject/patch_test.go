@@ -87,6 +87,22 @@ func TestCaseB33UnknownFieldsSurviveWhereTheyWere(t *testing.T) {
 	}
 }
 
+// Of two elements with one name, the one that goes takes its unknown fields
+// along.
+func TestCarryTellsElementsOfOneNameApart(t *testing.T) {
+	type object = map[string]any
+	sent := []any{object{"name": "A", "value": "1", "new": 1}, object{"name": "A", "value": "2", "new": 2}}
+	from := []any{object{"name": "A", "value": "1"}, object{"name": "A", "value": "2"}}
+	to := []any{object{"name": "A", "value": "3"}, object{"name": "A", "value": "2"}}
+	want := []any{object{"name": "A", "value": "3", "new": 1}, object{"name": "A", "value": "2", "new": 2}}
+	if diff := cmp.Diff(any(want), carry(sent, from, to)); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(any(want[1:]), carry(sent, from, to[1:])); diff != "" {
+		t.Errorf("one removed (-want +got):\n%s", diff)
+	}
+}
+
 // Without unknown fields, what is carried over is what Mutate has made.
 func TestPropertyCarryOver(t *testing.T) {
 	settings := testSettings(t)
