@@ -1,67 +1,110 @@
 package redisstore_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
-	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/redisstore"
 )
 
-func TestRedisOutOfMemoryKeepsHoldsAndHandsThemOver(t *testing.T) {
-	for _, kind := range []agentenv.Kind{agentenv.Mutex, agentenv.Semaphore} {
+func TestRedisOutOfMemoryGrantsNothingNew(t *testing.T) {
+	for kind := range lockKeys {
+		s := startReal(t)
+		store := s.open(t, kind, resource)
+		release(t, store, claim("a", 1))
+		outOfMemory(t, s)
+		_, err := store.Acquire(t.Context(), claim("a", 1))
+		if codeOf(err) != lockagent.CodeOutOfMemory {
+			t.Errorf("%s: got %v, want code %q", kind, err, lockagent.CodeOutOfMemory)
+		}
+		if got := keys(t, s.raw); len(got) > 0 {
+			t.Errorf("%s: something was written: %q", kind, got)
+		}
+	}
+}
+
+func TestRedisOutOfMemoryKeepsHolds(t *testing.T) {
+	for kind, lock := range lockKeys {
 		t.Run(string(kind), func(t *testing.T) {
 			s := startReal(t)
 			store := s.open(t, kind, resource)
-			holder, waiter, deaf, newcomer := claim("a", 1), claim("b", 1), claim("c", 1), claim("d", 1)
-			token := take(t, store, holder)
-			acquire(t, store, waiter)
-			acquire(t, store, deaf)
-			wakes := listen(t, store, waiter)
+			token := take(t, store, claim("a", 1))
 			outOfMemory(t, s)
-
-			_, err := store.Acquire(t.Context(), newcomer)
-			var failed *lockagent.StoreError
-			if !errors.As(err, &failed) || failed.Code != lockagent.CodeOutOfMemory {
-				t.Errorf("a newcomer gets %v, want code %q", err, lockagent.CodeOutOfMemory)
-			}
-			advanceOutOfMemory(t, s, ttl/2)
-			if got := renew(t, store, holder); got.Outcome != lockagent.Held || got.Token != token {
-				t.Errorf("the holder's renewal gives %+v, want token %d held", got, token)
-			}
-			s.raw.Del(t.Context(), store.Keys()[1]) // the fence: a renewal puts it back
-			advanceOutOfMemory(t, s, ttl/3)
-			if got := renew(t, store, holder); got.Outcome != lockagent.Held || got.Token != token {
-				t.Errorf("the holder's second renewal gives %+v, want token %d held", got, token)
-			}
-			if got, err := store.Shorten(t.Context(), holder, ttl/2); err != nil || got.Outcome != lockagent.Held {
-				t.Errorf("shorten gives %+v, %v", got, err)
-			}
-			if got := take(t, store, holder); got != token {
-				t.Errorf("asking again gives token %d, want %d", got, token)
-			}
-			if got := acquire(t, store, waiter); got.Position != 1 {
-				t.Errorf("the waiter's heartbeat gives %+v, want its place", got)
-			}
-			if !release(t, store, holder) {
-				t.Error("the holder had nothing to release")
-			}
-			for w := range wakes {
-				if w.Kind == lockagent.WakeOffer {
-					break
+			stillHeld := func(did string) {
+				t.Helper()
+				advanceOutOfMemory(t, s, ttl/2)
+				if got := renew(t, store, claim("a", 1)); got.Outcome != lockagent.Held || got.Token != token {
+					t.Errorf("after %s a's renewal gives %+v, want token %d held", did, got, token)
 				}
 			}
-			if got := renew(t, store, waiter); got.Outcome != lockagent.Held || got.Token <= token {
-				t.Errorf("the waiter's renewal gives %+v, want a token above %d held", got, token)
+			stillHeld("acquire")
+			stillHeld("a renewal")
+			s.raw.Del(t.Context(), lock+":fence")
+			stillHeld("the loss of the fence, which a renewal puts back,")
+			shorten(t, store, claim("a", 1), ttl*2/3)
+			stillHeld("shorten")
+			if got := take(t, store, claim("a", 1)); got != token {
+				t.Errorf("asking again gives token %d, want %d", got, token)
 			}
-			if release(t, store, newcomer) {
-				t.Error("the newcomer had something to release")
-			}
-			if !release(t, store, waiter) {
-				t.Error("the waiter had nothing to release")
+			if !release(t, store, claim("a", 1)) {
+				t.Error("a had nothing to release")
 			}
 		})
+	}
+}
+
+func TestRedisOutOfMemoryHandsHoldsOver(t *testing.T) {
+	for kind := range lockKeys {
+		t.Run(string(kind), func(t *testing.T) {
+			s := startReal(t)
+			store := s.open(t, kind, resource)
+			token := take(t, store, claim("a", 1))
+			acquire(t, store, claim("b", 1))
+			wakes := listen(t, store, claim("b", 1))
+			outOfMemory(t, s)
+
+			if got := acquire(t, store, claim("b", 1)); got.Position != 1 {
+				t.Errorf("b's heartbeat gives %+v, want it to keep its place", got)
+			}
+			release(t, store, claim("a", 1))
+			wakesWith(t, wakes, lockagent.WakeOffer)
+			if got := renew(t, store, claim("b", 1)); got.Outcome != lockagent.Held || got.Token <= token {
+				t.Errorf("b's answer gives %+v, want a token above %d held", got, token)
+			}
+		})
+	}
+}
+
+// Somebody who leaves finds a hold that has expired: it is offered all the same.
+func TestRedisOutOfMemoryHandsExpiredHoldsOver(t *testing.T) {
+	for kind := range lockKeys {
+		t.Run(string(kind), func(t *testing.T) {
+			s := startReal(t)
+			store := s.open(t, kind, resource)
+			take(t, store, claim("a", 1))
+			waiter := claim("b", 1)
+			waiter.TTL = 2 * ttl
+			acquire(t, store, waiter)
+			wakes := listen(t, store, waiter)
+			outOfMemory(t, s)
+			advanceOutOfMemory(t, s, ttl+time.Second)
+			if release(t, store, claim("c", 1)) {
+				t.Error("c had something to release")
+			}
+			wakesWith(t, wakes, lockagent.WakeOffer)
+			if got := renew(t, store, waiter).Outcome; got != lockagent.Held {
+				t.Errorf("b's answer gives %q", got)
+			}
+		})
+	}
+}
+
+func shorten(t *testing.T, s *redisstore.Store, c lockagent.Claim, to time.Duration) {
+	t.Helper()
+	got, err := s.Shorten(t.Context(), c, to)
+	if err != nil || got.Outcome != lockagent.Held {
+		t.Fatalf("shorten gives %+v, %v", got, err)
 	}
 }
 
