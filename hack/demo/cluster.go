@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
@@ -40,7 +39,7 @@ func (c *cluster) create(ctx context.Context, s sample) (*pod, error) {
 	c.made[s.name]++
 	object.Name = fmt.Sprintf("%s%d", object.GenerateName, c.made[s.name])
 	object.Namespace = c.namespace
-	object.UID = types.UID(uuid.NewUUID())
+	object.UID = uuid.NewUUID()
 
 	dir := filepath.Join(c.dir, object.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -81,16 +80,6 @@ func (c *cluster) shown() []*pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]*pod(nil), c.pods...)
-}
-
-// find looks for a pod by its name.
-func (c *cluster) find(name string) *pod {
-	for _, p := range c.shown() {
-		if p.object.Name == name {
-			return p
-		}
-	}
-	return nil
 }
 
 // forget takes pods that are over from the table.

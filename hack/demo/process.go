@@ -73,7 +73,8 @@ func (ps *processes) start(c command) (*process, error) {
 // and nobody else's, until it has been waited for, so it comes last but for
 // orphans; and nothing can start meanwhile that would get the number again.
 func (p *process) reap(cmd *exec.Cmd) {
-	retryInterrupted(func() error { return unix.Waitid(unix.P_PID, p.group, nil, unix.WEXITED|unix.WNOWAIT, nil) })
+	// It cannot fail: the process is ours, and nobody else waits for it.
+	_ = retryInterrupted(func() error { return unix.Waitid(unix.P_PID, p.group, nil, unix.WEXITED|unix.WNOWAIT, nil) })
 
 	p.owner.mu.Lock()
 	_ = syscall.Kill(-p.group, syscall.SIGKILL)

@@ -56,37 +56,45 @@ func TestAdmit(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var asked admissionv1.AdmissionReview
-			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-					t.Error(err)
-				}
-				if tc.status != 0 {
-					http.Error(w, "broken", tc.status)
-					return
-				}
-				if tc.response.UID == "" {
-					tc.response.UID = asked.Request.UID
-				}
-				_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{Response: &tc.response})
-			}))
+			var asked admissionv1.AdmissionRequest
+			server := httptest.NewTLSServer(webhookThatSays(t, &asked, tc.response, tc.status))
 			defer server.Close()
 			a := admission{url: server.URL, client: server.Client()}
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "etl-"}}
-			got, err := a.admit(t.Context(), pod, "orders")
+			got, err := a.admit(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "etl-"}}, "orders")
 
-			if diff := cmp.Diff(tc.wantErr, withoutIDs(errorText(err), server.URL, asked.Request.UID)); diff != "" {
+			if diff := cmp.Diff(tc.wantErr, withoutIDs(errorText(err), server.URL, asked.UID)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
-			if asked.Request.Namespace != "orders" || asked.Request.Operation != admissionv1.Create {
-				t.Errorf("asked about %s in namespace %q, want CREATE in %q", asked.Request.Operation, asked.Request.Namespace, "orders")
+			if asked.Namespace != "orders" || asked.Operation != admissionv1.Create {
+				t.Errorf("asked about %s in namespace %q, want CREATE in %q", asked.Operation, asked.Namespace, "orders")
 			}
-			if err == nil {
-				if diff := cmp.Diff(tc.wantLabels, got.Labels); diff != "" {
-					t.Errorf("labels (-want +got):\n%s", diff)
-				}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(tc.wantLabels, got.Labels); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// webhookThatSays notes what it is asked, and always gives the same answer: to
+// whom it asked, if the answer has no UID; or an HTTP status alone, unless 0.
+func webhookThatSays(t *testing.T, asked *admissionv1.AdmissionRequest, answer admissionv1.AdmissionResponse, status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		*asked = *review.Request
+		if status != 0 {
+			http.Error(w, "broken", status)
+			return
+		}
+		if answer.UID == "" {
+			answer.UID = asked.UID
+		}
+		_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{Response: &answer})
 	}
 }
 
@@ -120,7 +128,7 @@ func TestCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	if _, err := trusting(stranger).Get(server.URL); err == nil { //nolint:bodyclose // there is none
+	if _, err := trusting(stranger).Get(server.URL); err == nil {
 		t.Error("a client that trusts another certificate got an answer")
 	}
 }

@@ -16,7 +16,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -55,7 +54,7 @@ func quoted(value string) string {
 // owner is the controller that makes the pods.
 func (s sample) owner() metav1.OwnerReference {
 	owner := metav1.OwnerReference{
-		APIVersion: "batch/v1", Kind: "Job", Name: s.name, UID: types.UID(uuid.NewUUID()),
+		APIVersion: "batch/v1", Kind: "Job", Name: s.name, UID: uuid.NewUUID(),
 		Controller: new(true), BlockOwnerDeletion: new(true),
 	}
 	if s.kind == "Deployment" {
