@@ -19,11 +19,11 @@ func (d *demo) play(ctx context.Context) error {
 		play    func(context.Context) error
 	}{
 		{"1. An annotation, and what the webhook makes of it", d.playInjection},
-		{fmt.Sprintf("2. %d replicas, one mutex: one runs, the others wait", replicas), d.playReplicas},
+		{"2. Three replicas, one mutex: one runs, two wait", d.playReplicas},
 		{"3. The holder's agent crashes", d.playAgentCrash},
 		{"4. The holder's pod is deleted: the next one takes over at once", d.playHandover},
 		{"5. The holder's node loses power: the next one takes over when the lease has run out", d.playPowerCut},
-		{fmt.Sprintf("6. %d Jobs under one semaphore, and a CronJob started twice", len(d.capped)), d.playJobs},
+		{"6. Jobs that share a semaphore, and a CronJob that is started twice", d.playJobs},
 	} {
 		if err := d.scene(ctx, s.heading, s.play); err != nil {
 			return err
@@ -45,11 +45,12 @@ func (d *demo) playInjection(ctx context.Context) error {
 		if shown[s.file] {
 			continue
 		}
-		d.say("%s/%s, a %s:", samplesDir, s.file, s.kind)
+		d.say("%s/%s, %s:", samplesDir, s.file, d.count(s))
 		for _, line := range s.annotations() {
 			d.say("    %s", yellow.in(line))
 		}
 		if shown[s.file] = true; len(shown) > 1 {
+			d.say("  %s", green.in("+ likewise"))
 			continue
 		}
 		for _, line := range added(before, after) {
@@ -57,6 +58,20 @@ func (d *demo) playInjection(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// count says how many workloads like s are in its file.
+func (d *demo) count(s sample) string {
+	n := 0
+	for _, other := range d.samples {
+		if other.file == s.file && other.kind == s.kind {
+			n++
+		}
+	}
+	if n == 1 {
+		return "a " + s.kind
+	}
+	return fmt.Sprintf("%d %ss", n, s.kind)
 }
 
 func (d *demo) playReplicas(ctx context.Context) error {
@@ -148,7 +163,7 @@ func (d *demo) playPowerCut(ctx context.Context) error {
 		return err
 	}
 	d.say("kill -9 of agent and app of %s, and nobody restarts them. Nobody can tell a dead node from a", holder.object.Name)
-	d.say("silent one, so Redis keeps the lock until its lease has run out: %.1f s from now.", before.left.Seconds())
+	d.say("silent one, so Redis keeps the lock until its lease has run out, %.1f s from now (see holdfast.dev/ttl).", before.left.Seconds())
 	token, cut := holder.lastToken.Load(), time.Now()
 	d.cluster.end(holder, powerCut)
 	next, err := d.waitFor(ctx, appStarted, holder.lock, "", cut)
@@ -157,7 +172,7 @@ func (d *demo) playPowerCut(ctx context.Context) error {
 	}
 	d.takeover = next.at.Sub(cut)
 	d.say("%s", green.in(fmt.Sprintf("%s runs %.0f ms after the power cut, %.0f ms after the lease had run out; token %d > %d.",
-		next.pod, milliseconds(d.takeover), milliseconds(d.takeover-before.left), next.token, token)))
+		next.pod, milliseconds(d.takeover), milliseconds(max(0, d.takeover-before.left)), next.token, token)))
 	return d.waitForQueue(ctx, replicas-2)
 }
 
@@ -176,7 +191,7 @@ func (d *demo) playJobs(ctx context.Context) error {
 		}
 		pods = append(pods, p)
 	}
-	d.say("Started at once. The Jobs share %d permits, the two runs of the CronJob one mutex.", pods[0].lock.permits)
+	d.say("All start at once. The %d Jobs share %d permits, the two runs of the CronJob one mutex.", len(d.capped), pods[0].lock.permits)
 	for _, p := range pods {
 		if _, err := d.waitFor(ctx, podEnded, p.lock, p.object.Name, start); err != nil {
 			return err

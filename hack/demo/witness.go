@@ -53,6 +53,9 @@ func (w witness) read(ctx context.Context, l lock) (reading, error) {
 	return r, nil
 }
 
+// lookEvery is how often watchLimit looks.
+const lookEvery = 50 * time.Millisecond
+
 // watchLimit looks again and again until ctx ends, and calls violated if more
 // hold l than may.
 func (w witness) watchLimit(ctx context.Context, l lock, violated func(error)) {
@@ -62,7 +65,7 @@ func (w witness) watchLimit(ctx context.Context, l lock, violated func(error)) {
 			return
 		}
 		select {
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(lookEvery):
 		case <-ctx.Done():
 		}
 	}
