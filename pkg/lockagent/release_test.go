@@ -1,6 +1,7 @@
 package lockagent_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -55,5 +56,24 @@ func TestReleaseWhileWaiting(t *testing.T) {
 			t.Errorf("release while waiting = %s", got)
 		}
 		p.wantPhase(lockagent.Waiting)
+	})
+}
+
+// The answer to a renewal that was under way does not bring the hold back.
+func TestReleaseIsNotUndoneByALateRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer()).init().start()
+		p.store.Intercept(func(_ context.Context, _ memstore.Call, do func()) error {
+			do()
+			time.Sleep(2 * time.Second) // whatever the context says
+			return nil
+		})
+		sleep(11 * time.Second) // the renewal is answered at 12 s
+		go func() { _ = p.agent.Release(t.Context()) }()
+		sleep(1500 * time.Millisecond)
+		p.wantPhase(lockagent.Released)
+		p.wantHeld(false)
+		sleep(time.Minute)
+		p.wantPhase(lockagent.Released)
 	})
 }
