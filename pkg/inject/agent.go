@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -161,7 +160,12 @@ func fromPod(name, fieldPath string) corev1.EnvVar {
 	}}
 }
 
+// gracePeriod is how long the kubelet lets the pod end, at most what a duration
+// can hold: Kubernetes takes any number of seconds.
 func gracePeriod(spec *corev1.PodSpec) time.Duration {
-	seconds := cmp.Or(spec.TerminationGracePeriodSeconds, new(int64(corev1.DefaultTerminationGracePeriodSeconds)))
-	return time.Duration(*seconds) * time.Second
+	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if spec.TerminationGracePeriodSeconds != nil {
+		seconds = *spec.TerminationGracePeriodSeconds
+	}
+	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
 }

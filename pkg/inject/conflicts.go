@@ -73,8 +73,8 @@ func (p *parser) meshSidecar() (*field.Path, string) {
 		return metadata.Child("labels").Key(istio), "true"
 	case p.meta.Annotations[istio] == "true":
 		return annotationPath(istio), "true"
-	case p.meta.Annotations[linkerd] == "enabled":
-		return annotationPath(linkerd), "enabled"
+	case p.meta.Annotations[linkerd] == "enabled", p.meta.Annotations[linkerd] == "ingress":
+		return annotationPath(linkerd), p.meta.Annotations[linkerd]
 	}
 	return nil, ""
 }

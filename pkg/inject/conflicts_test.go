@@ -85,6 +85,10 @@ func TestPodsWithoutPlaceForAnAgent(t *testing.T) {
 			func(p *corev1.Pod) { p.Annotations["linkerd.io/inject"] = "enabled" },
 			`metadata.annotations[linkerd.io/inject]: Invalid value: "enabled": ` + mesh,
 		},
+		"its other value": {
+			func(p *corev1.Pod) { p.Annotations["linkerd.io/inject"] = "ingress" },
+			`metadata.annotations[linkerd.io/inject]: Invalid value: "ingress": ` + mesh,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

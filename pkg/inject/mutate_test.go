@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -32,6 +33,16 @@ func TestAgentIsToldWhatTheAnnotationsSay(t *testing.T) {
 	want.Pod = agentenv.Pod{Name: "metadata.name", Namespace: "metadata.namespace", UID: "metadata.uid", Node: "spec.nodeName"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the agent reads (-want +got):\n%s", diff)
+	}
+}
+
+func TestGracePeriodsThatAgentsUnderstand(t *testing.T) {
+	for seconds, want := range map[int64]time.Duration{0: 0, 1: time.Second, math.MaxInt64: math.MaxInt64 / time.Second * time.Second} {
+		pod := testPod(KeyMutex, "m")
+		pod.Spec.TerminationGracePeriodSeconds = &seconds
+		if got := told(t, mustInject(t, pod, testSettings(t))).GracePeriod; got != want {
+			t.Errorf("%d seconds: the agent reads %s, want %s", seconds, got, want)
+		}
 	}
 }
 
