@@ -15,6 +15,16 @@ import (
 var (
 	//go:embed lua/lock.lua
 	lockPart []byte
+	//go:embed lua/unwanted.lua
+	unwantedPart []byte
+	//go:embed lua/clock.lua
+	clockPart []byte
+	//go:embed lua/record.lua
+	recordPart []byte
+	//go:embed lua/free.lua
+	freePart []byte
+	//go:embed lua/hold.lua
+	holdPart []byte
 	//go:embed lua/queue.lua
 	queuePart []byte
 	//go:embed lua/offer.lua
@@ -32,10 +42,10 @@ var (
 // The scripts that can make someone a holder, and those that cannot, are two
 // types, because they reach Redis in two ways.
 var (
-	acquireScript = grantingScript{assemble(lockPart, queuePart, offerPart, acquirePart)}
-	releaseScript = grantingScript{assemble(lockPart, queuePart, offerPart, releasePart)}
-	renewScript   = plainScript{assemble(lockPart, queuePart, renewPart)}
-	shortenScript = plainScript{assemble(lockPart, queuePart, shortenPart)}
+	acquireScript = grantingScript{assemble(lockPart, clockPart, recordPart, freePart, holdPart, queuePart, offerPart, acquirePart)}
+	releaseScript = grantingScript{assemble(lockPart, unwantedPart, clockPart, holdPart, queuePart, recordPart, offerPart, releasePart)}
+	renewScript   = plainScript{assemble(lockPart, clockPart, holdPart, queuePart, renewPart)}
+	shortenScript = plainScript{assemble(lockPart, clockPart, holdPart, queuePart, shortenPart)}
 )
 
 // script is what Redis runs, and the name that Redis gives it.

@@ -11,10 +11,6 @@ local SHARE = 10 ^ 13 -- of the scores, for each priority; more than ms since 19
 local FOREIGN = 1000 -- ms between looks at a holder that will not call
 
 local priority = tonumber(ARGV[5])
-local claim = {ttl = millis(ARGV[3]), permits = tonumber(ARGV[4])}
-for i, name in ipairs(DETAILS) do
-  claim[name] = ARGV[5 + i]
-end
 
 -- Drops waiters that are silent and permits that have expired, at most a hundred
 -- of each. Tells whether there were any.

@@ -55,17 +55,7 @@ local function grant(owner, ttl, claim, taken)
     redis.call('ZADD', lock, int(now + ttl), owner)
     redis.call('ZADD', limits, claim.permits, owner)
   end
-  local token = next_token()
-  local entry = {
-    owner .. ':token', int(token), owner .. ':since', int(now), owner .. ':permits', int(claim.permits),
-  }
-  for _, name in ipairs(DETAILS) do
-    if claim[name] and claim[name] ~= '' then
-      entry[#entry + 1] = owner .. ':' .. name
-      entry[#entry + 1] = claim[name]
-    end
-  end
-  redis.call('HSET', holders, unpack(entry))
+  local token = record(owner, claim)
   if mutex or stale() then -- of a mutex they are always new
     keep_holders()
   end

@@ -1,4 +1,4 @@
--- queue.lua follows lock.lua in every script: the waiters and their order.
+-- queue.lua follows hold.lua in every script: the waiters and their order.
 
 local WAITER = {'expiry', 'ttl', 'permits', 'offered', unpack(DETAILS)}
 local CHUNK = 16 -- waiters read at once
