@@ -130,6 +130,7 @@ func (l *loop) confirmed(r result) {
 // acquires again, which grants the same hold with a full TTL.
 func (l *loop) hold(r result, token int64) bool {
 	now := l.clock.Boot()
+	l.rec.Epoch, l.rec.BootID = l.epoch, l.bootID // of an adopted hold, they were another run's
 	l.rec.Token, l.rec.Deadline = token, r.sent+l.cfg.TTL
 	if l.rec.AcquiredAt.IsZero() {
 		l.rec.AcquiredAt = l.clock.Now()

@@ -44,7 +44,8 @@ var left = map[string]func(*pod) *pod{
 		p.store.Intercept(memstore.Deaf)
 		return p.start().killed()
 	},
-	"hold": func(p *pod) *pod { return p.start().killed() },
+	"hold":          func(p *pod) *pod { return p.start().killed() },
+	"hold, adopted": func(p *pod) *pod { return p.start().killed().init().start().killed() },
 	"hold, out of time": func(p *pod) *pod {
 		next := p.start().killed()
 		sleep(23500 * time.Millisecond)
@@ -64,6 +65,12 @@ var left = map[string]func(*pod) *pod{
 		next := p.start().killed()
 		next.writeRecord(`{"owner":"0b7`)
 		return next
+	},
+	"truncated, and found so": func(p *pod) *pod {
+		next := p.start().killed()
+		next.writeRecord(`{"owner":"0b7`)
+		next.start().wantExit(lockagent.ExitLost, 0)
+		return next.killed()
 	},
 	"empty": func(p *pod) *pod {
 		next := p.start().killed()
@@ -97,10 +104,12 @@ func TestAdoption(t *testing.T) {
 		{"same epoch", agentenv.LostStop, "none", [4]string{anew, anew, anew, anew}},
 		{"same epoch", agentenv.LostStop, "queued", [4]string{same, same, same, same}},
 		{"same epoch", agentenv.LostStop, "hold", [4]string{keeps, ends, ends, ends}},
+		{"same epoch", agentenv.LostStop, "hold, adopted", [4]string{keeps, ends, ends, ends}},
 		{"same epoch", agentenv.LostStop, "hold, out of time", [4]string{ends, ends, ends, ends}},
 		{"same epoch", agentenv.LostStop, "hold of another boot", [4]string{ends, ends, ends, ends}},
 		{"same epoch", agentenv.LostStop, "lost", [4]string{ends, ends, ends, ends}},
 		{"same epoch", agentenv.LostStop, "truncated", [4]string{ends, ends, ends, ends}},
+		{"same epoch", agentenv.LostStop, "truncated, and found so", [4]string{ends, ends, ends, ends}},
 		{"same epoch", agentenv.LostStop, "empty", [4]string{ends, ends, ends, ends}},
 		{"same epoch", agentenv.LostStop, "token without owner", [4]string{ends, ends, ends, ends}},
 
@@ -115,6 +124,7 @@ func TestAdoption(t *testing.T) {
 		{"new epoch", agentenv.LostStop, "hold of another boot", [4]string{anew, anew, anew, anew}},
 		{"new epoch", agentenv.LostStop, "lost", [4]string{anew, anew, anew, anew}},
 		{"new epoch", agentenv.LostStop, "truncated", [4]string{ends, ends, ends, ends}}, // of which epoch it was is not known
+		{"new epoch", agentenv.LostStop, "truncated, and found so", [4]string{anew, anew, anew, anew}},
 		{"new epoch", agentenv.LostNotify, "hold", [4]string{keeps, anew, anew, anew}},
 
 		{"no pod", agentenv.LostStop, "queued", [4]string{same, same, same, same}},
@@ -130,7 +140,7 @@ func TestAdoption(t *testing.T) {
 				p, owners := tc.prepare(t)
 				answer.make(p)
 				p.start()
-				appMayHold := tc.record == "hold" && tc.where == "same epoch"
+				appMayHold := tc.where == "same epoch" && (tc.record == "hold" || tc.record == "hold, adopted")
 				if answer.name == "silent" && p.heldFile() != appMayHold {
 					t.Errorf("before an answer, file held exists = %t, want %t", p.heldFile(), appMayHold)
 				}
@@ -180,6 +190,9 @@ func (p *pod) wantAdoption(want string, owners []string) {
 	}
 	p.server.Drop("other")
 	sleep(12 * time.Second)
+	if len(owners) > 0 && want == anew {
+		sleep(20 * time.Second) // a hold whose owner is not known any more has to expire
+	}
 	p.wantPhase(lockagent.Holding)
 	p.wantRunning()
 	holder := p.server.Holders()
@@ -237,6 +250,12 @@ func TestAdoptionRestartsThePodInPlaceWithItsHold(t *testing.T) {
 			if got := p.state(); got.Token != 1 || got.LastLoss != nil {
 				t.Errorf("token %d, last loss %v; want 1, none: it was never lost", got.Token, got.LastLoss)
 			}
+			if p.cfg.TTL < 30*time.Second {
+				return
+			}
+			p = p.killed().start() // the kubelet's pause is gone, and so is the reason to restart
+			p.wantPhase(lockagent.Holding)
+			p.wantRunning()
 		})
 	}
 }
