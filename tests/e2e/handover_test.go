@@ -37,7 +37,7 @@ func (s *trial) awaitWaiters(n int) {
 
 // How soon the next one may hold after an app's end.
 const (
-	plainly = time.Second
+	plainly = 2500 * time.Millisecond // a tenth of it where the machine has nothing else to do
 	// inDoubt is for ends of which the agent cannot know whether the app has
 	// ended: it cuts the hold short to the margin and three seconds.
 	inDoubt = margin20 + 3*time.Second + time.Second

@@ -15,9 +15,11 @@ import (
 // before, and soon.
 func TestHowAPodsEndFreesTheLock(t *testing.T) {
 	t.Parallel()
-	sleep := func(seconds int64) func(*corev1.PodSpec) {
+	hook := func(seconds string) func(*corev1.PodSpec) {
 		return func(spec *corev1.PodSpec) {
-			spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: seconds}}}
+			spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{
+				Exec: &corev1.ExecAction{Command: []string{"sleep", seconds}},
+			}}
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -42,13 +44,13 @@ func TestHowAPodsEndFreesTheLock(t *testing.T) {
 			within: inDoubt,
 		},
 		"deleted, a preStop hook takes a part of the grace period": {
-			pod:    []func(*corev1.PodSpec){sleep(4)},
+			pod:    []func(*corev1.PodSpec){hook("4")},
 			end:    func(s *trial) { s.delete("first", -1) },
 			within: inDoubt, // four whole seconds look like a grace period
 		},
 		"deleted, a preStop hook eats the whole grace period": {
 			app:    []string{"-on-term=ignore"},
-			pod:    []func(*corev1.PodSpec){sleep(60), grace(6)},
+			pod:    []func(*corev1.PodSpec){hook("60"), grace(6)},
 			end:    func(s *trial) { s.delete("first", -1) },
 			within: inDoubt,
 		},
