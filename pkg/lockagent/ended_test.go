@@ -11,9 +11,10 @@ import (
 
 // What is left of a hold after TERM.
 const (
-	freed = 0
-	short = 9500 * time.Millisecond // margin + 3 s
-	whole = 30 * time.Second        // since its last renewal
+	freed   = 0
+	settled = 5 * time.Second         // for an app that is being killed
+	short   = 9500 * time.Millisecond // margin + 3 s
+	whole   = 30 * time.Second        // since its last renewal
 )
 
 // k8s-await-election#25: TERM did not release. consul#1210, #797: it did, but
@@ -34,7 +35,7 @@ func TestCaseB05B08Term(t *testing.T) {
 	}{
 		"outside a pod":                   {outside: true, held: time.Minute, noHook: true, wantExit: 0, wantLeft: freed},
 		"the Job's app has ended":         {held: time.Minute, probe: probed, hook: 10 * ms, wantExit: 87, wantLeft: freed},
-		"a deleted pod's app has ended":   {held: time.Minute, probe: probed, hook: 5120 * ms, wantExit: 87, wantLeft: freed},
+		"a deleted pod's app has ended":   {held: time.Minute, probe: probed, hook: 5420 * ms, wantExit: 87, wantLeft: freed},
 		"no probes at all":                {held: time.Minute, hook: 10 * ms, wantExit: 87, wantLeft: freed},
 		"held for a moment":               {held: 0, hook: 10 * ms, wantExit: 87, wantLeft: freed},
 		"held for less than three probes": {held: 5900 * ms, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: freed},
@@ -42,12 +43,16 @@ func TestCaseB05B08Term(t *testing.T) {
 		"TERM without hook":          {held: time.Minute, probe: probed, noHook: true, wantExit: 87, wantLeft: short},
 		"probes stopped being asked": {held: time.Minute, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
 		"stood still just before":    {held: time.Minute, probe: stoodStill, hook: 10 * ms, wantExit: 87, wantLeft: short},
-		"grace period of the pod":    {held: time.Minute, probe: probed, hook: 30 * second, wantExit: 87, wantLeft: short},
-		"just before the pod's":      {held: time.Minute, probe: probed, hook: 29750 * ms, wantExit: 87, wantLeft: short},
-		"after the pod's":            {held: time.Minute, probe: probed, hook: 34300 * ms, wantExit: 87, wantLeft: short},
-		"grace period of its own":    {held: time.Minute, probe: probed, hook: 10*second + 40*ms, wantExit: 87, wantLeft: short},
+		"grace period of the pod":    {held: time.Minute, probe: probed, hook: 30 * second, wantExit: 87, wantLeft: settled},
+		"just before the pod's":      {held: time.Minute, probe: probed, hook: 29750 * ms, wantExit: 87, wantLeft: settled},
+		"after the pod's":            {held: time.Minute, probe: probed, hook: 34300 * ms, wantExit: 87, wantLeft: settled},
+		"grace period of its own":    {held: time.Minute, probe: probed, hook: 10*second + 40*ms, wantExit: 87, wantLeft: settled},
+		"late for one of its own":    {held: time.Minute, probe: probed, hook: 10*second + 240*ms, wantExit: 87, wantLeft: settled},
+		"deleted by force":           {held: time.Minute, probe: probed, hook: second - 240*ms, wantExit: 87, wantLeft: settled},
+		"by force, on a busy node":   {held: time.Minute, probe: probed, hook: 2*second - 1*ms, wantExit: 87, wantLeft: settled},
+		"not yet by force":           {held: time.Minute, probe: probed, hook: 740 * ms, wantExit: 87, wantLeft: freed},
 		"a longer one in the pod":    {held: time.Minute, probe: probed, hook: 40300 * ms, grace: time.Hour, wantExit: 87, wantLeft: freed},
-		"the end of a longer one":    {held: time.Minute, probe: probed, hook: 10 * time.Minute, grace: 10 * time.Minute, wantExit: 87, wantLeft: short},
+		"the end of a longer one":    {held: time.Minute, probe: probed, hook: 10 * time.Minute, grace: 10 * time.Minute, wantExit: 87, wantLeft: settled},
 	}
 	for name, tc := range tests {
 		bubble(t, name, func(t *testing.T) {

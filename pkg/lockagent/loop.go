@@ -67,6 +67,7 @@ type loop struct {
 	lastSent  time.Duration // boot time before the latest request that got or renewed the hold
 	adopting  bool          // the hold is of an earlier process, and not renewed yet
 	restart   bool          // once it is, restart the pod in place
+	shortTo   time.Duration // what a hold is cut to after TERM
 
 	asked []releaseRequest // the app waits for an answer
 

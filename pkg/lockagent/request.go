@@ -121,7 +121,7 @@ func (l *loop) ask(ctx context.Context, c Claim, r *result) {
 	case confirm, renew, adopt:
 		r.renewal, r.err = l.store.Renew(ctx, c)
 	case shorten:
-		r.renewal, r.err = l.store.Shorten(ctx, c, l.shortened())
+		r.renewal, r.err = l.store.Shorten(ctx, c, l.shortTo)
 	case discard, release:
 		r.had, r.err = l.store.Release(ctx, c)
 	}

@@ -15,7 +15,8 @@ const (
 //	waiting                     leave the queue                  0
 //	holding, outside a pod      release                          0, or 87 if not confirmed
 //	holding, the app has ended  release                          87
-//	holding, in doubt           shorten the hold, keep record    87
+//	holding, the app is killed  shorten the hold, keep record    87
+//	holding, in doubt           shorten it less, keep record     87
 //	lost                        nothing                          87
 //	released                    release, if not confirmed yet    0
 func (l *loop) end() {
@@ -57,41 +58,85 @@ func (l *loop) endHolding(now time.Duration) int {
 		if l.giveBack() {
 			return ExitOK
 		}
-	case l.appEnded(now):
-		l.conceal(Released)
-		l.giveBack()
 	default:
-		l.conceal(Waiting)
-		l.cutShort(now)
+		l.endInPod(now)
 	}
 	return ExitLost
 }
 
-// appEnded tells whether TERM came because the app's containers have ended: the
-// kubelet began to end the pod, did not do so because of our probe, and did not
-// have to wait until the grace period was over.
-func (l *loop) appEnded(term time.Duration) bool {
+func (l *loop) endInPod(now time.Duration) {
+	switch l.appAtTerm(now) {
+	case appEnded:
+		l.conceal(Released)
+		l.giveBack()
+	case appKilled:
+		l.conceal(Waiting)
+		l.cutShort(now, shortLife)
+	default:
+		l.conceal(Waiting)
+		// After a recent takeover the kubelet pauses before it starts an agent
+		// again, and the hold must not end before that.
+		if l.rec.AdoptedAt > 0 && now-l.rec.AdoptedAt < adoptAgain {
+			l.log.Warn("in doubt whether the app has ended: the hold is left to end by itself", "by", l.frees())
+			return
+		}
+		l.cutShort(now, max(shortLife, l.cfg.Margin+comeback))
+	}
+}
+
+// appState is what TERM tells of the app.
+type appState string
+
+const (
+	appEnded  appState = "ended"
+	appKilled appState = "killed"  // about now, at the end of a grace period
+	appRuns   appState = "may run" // and an agent may come back beside it
+)
+
+// appAtTerm finds out why TERM came. The app has ended if the kubelet began to
+// end the pod, did not do so because of our probe, and did not have to wait until
+// a grace period was over.
+func (l *loop) appAtTerm(term time.Duration) appState {
 	hook, ok := l.terminatingSince()
 	if !ok {
 		l.log.Warn("TERM without a preStop hook: the app may run on")
-		return false
+		return appRuns
 	}
 	well := l.wellUntil(hook, l.heldSince)
 	full := atGracePeriod(term-hook, l.cfg.GracePeriod)
 	l.log.Info("TERM", "after_hook", (term - hook).String(), "well", well, "at_grace_period", full)
-	return well && !full
+	switch {
+	case !well:
+		return appRuns
+	case full:
+		return appKilled
+	}
+	return appEnded
 }
 
+// The kubelet counts a grace period from when it has seen the hook end. That is
+// milliseconds after the hook looked at the clock, and on a busy node a good part
+// of a second.
+const (
+	hookSlack = 250 * time.Millisecond
+	// byForce is how long the kubelet may take to send TERM in a pod that is
+	// deleted by force, or evicted from a node that runs out of memory. It grants
+	// one second then, but the app two.
+	byForce = 2 * time.Second
+)
+
 // atGracePeriod tells whether TERM came when a grace period was over: the pod's
-// own, or one that came with the deletion, which is in whole seconds too. The
-// kubelet counts it from when the hook had ended, a few milliseconds after the
-// hook looked at the clock. One TERM in thirteen that means "the app has ended"
-// is mistaken for the other, which costs a few seconds.
+// own, or one that came with the deletion, which is in whole seconds too. One
+// TERM in four that means "the app has ended" is mistaken for that, which costs
+// a few seconds; the other way round the next app would run beside this one.
 func atGracePeriod(sinceHook, grace time.Duration) bool {
-	if sinceHook >= grace-250*time.Millisecond {
+	switch {
+	case sinceHook < time.Second-hookSlack: // no grace period is shorter
+		return false
+	case sinceHook < byForce, sinceHook >= grace-hookSlack:
 		return true
 	}
-	return sinceHook >= time.Second && sinceHook%time.Second <= 75*time.Millisecond
+	return sinceHook%time.Second <= hookSlack
 }
 
 // giveBack releases, or leaves the queue, and tells whether that is certain.
@@ -141,24 +186,21 @@ func (l *loop) await(c *pendingCall, patience time.Duration) result {
 	}
 }
 
-// shortLife is the least that a hold is cut to.
+// shortLife is how long a hold lives on when the app is being killed, and the
+// least that a hold is cut to.
 const shortLife = 5 * time.Second
 
 // comeback is how long the kubelet takes to start an agent again, the first time.
+// When it may, a hold that is cut short lives on for that and the margin: long
+// enough for the next agent to find it in time and, if it cannot keep it, to stop
+// the app before another has the lock.
 const comeback = 3 * time.Second
 
-// shortened is how long a hold lives on when it is not known whether the app has
-// ended: long enough for a next agent to find it in time and, if it cannot keep
-// it, to stop the app before another has the lock.
-func (l *loop) shortened() time.Duration { return max(shortLife, l.cfg.Margin+comeback) }
-
-// cutShort lets the hold end soon unless a next agent adopts it. After a recent
-// takeover the kubelet pauses before it starts one again, and the hold is left
-// as it is: it must not end before that.
-func (l *loop) cutShort(now time.Duration) {
-	short := now + l.shortened()
-	if l.rec.AdoptedAt > 0 && now-l.rec.AdoptedAt < adoptAgain || short >= l.rec.Deadline {
-		l.log.Warn("in doubt whether the app has ended: the hold is left to end by itself", "by", l.frees())
+// cutShort lets the hold end after life unless a next agent adopts it.
+func (l *loop) cutShort(now, life time.Duration) {
+	short := now + life
+	if short >= l.rec.Deadline {
+		l.log.Warn("the app may not have ended yet: the hold is left to end by itself", "by", l.frees())
 		return
 	}
 	l.rec.Deadline = short // before it is asked for: the answer may be lost
@@ -167,10 +209,11 @@ func (l *loop) cutShort(now time.Duration) {
 		return
 	}
 	l.dropCall()
+	l.shortTo = life
 	l.launch(shorten, now, lastRequest)
 	if r := l.await(l.call, lastRequest); r.err != nil {
 		l.log.Warn("could not cut the hold short; it frees itself", "by", l.frees(), "error", r.err)
 		return
 	}
-	l.log.Warn("in doubt whether the app has ended: the hold ends soon unless an agent comes back", "by", l.wall(short))
+	l.log.Warn("the app may not have ended yet: the hold ends soon unless an agent comes back", "by", l.wall(short))
 }

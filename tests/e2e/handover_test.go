@@ -37,19 +37,16 @@ func (s *trial) awaitWaiters(n int) {
 
 // How soon the next one may hold after an app's end.
 const (
-	plainly = 2500 * time.Millisecond // a tenth of it where the machine has nothing else to do
-	// inDoubt is for ends of which the agent cannot know whether the app has
-	// ended: it cuts the hold short to the margin and three seconds.
-	inDoubt = margin20 + 3*time.Second + time.Second
+	plainly = 5 * time.Second // a twentieth of it where the machine has nothing else to do
+	// killed is for ends at which the kubelet may be killing the app when it sends
+	// TERM to the agent, which cuts the hold short to five seconds then.
+	killed = 5*time.Second + plainly
 	// unheard is for an agent that could say nothing any more.
-	unheard = ttl20 + time.Second
+	unheard = ttl20 + plainly
 )
 
-// What the webhook makes of the shortest TTL that stops an app.
-const (
-	ttl20    = 20 * time.Second
-	margin20 = 5500 * time.Millisecond // with one container after the agent
-)
+// ttl20 is the shortest TTL that stops an app.
+const ttl20 = 20 * time.Second
 
 // mustHandOver waits for the app after the n-th and checks that it got the lock
 // after the n-th app's end and soon enough, and started without delay.

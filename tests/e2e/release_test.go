@@ -41,28 +41,28 @@ func TestHowAPodsEndFreesTheLock(t *testing.T) {
 			app:    []string{"-on-term=ignore"},
 			pod:    []func(*corev1.PodSpec){grace(6)},
 			end:    func(s *trial) { s.delete("first", -1) },
-			within: inDoubt,
+			within: killed,
 		},
 		"deleted, a preStop hook takes a part of the grace period": {
 			pod:    []func(*corev1.PodSpec){hook("4")},
 			end:    func(s *trial) { s.delete("first", -1) },
-			within: inDoubt, // four whole seconds look like a grace period
+			within: killed, // four whole seconds look like a grace period
 		},
 		"deleted, a preStop hook eats the whole grace period": {
 			app:    []string{"-on-term=ignore"},
 			pod:    []func(*corev1.PodSpec){hook("60"), grace(6)},
 			end:    func(s *trial) { s.delete("first", -1) },
-			within: inDoubt,
+			within: killed,
 		},
 		"deleted with another grace period than its own": {
 			app:    []string{"-on-term=ignore"},
 			end:    func(s *trial) { s.delete("first", 3) },
-			within: inDoubt,
+			within: killed,
 		},
 		"deleted by force": {
 			app:    []string{"-on-term=ignore"},
 			end:    func(s *trial) { s.delete("first", 0) },
-			within: unheard,
+			within: killed,
 		},
 		"evicted": {
 			end: func(s *trial) {
