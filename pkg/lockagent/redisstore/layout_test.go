@@ -120,3 +120,26 @@ func TestCaseB34NothingIsLeftOfTheDead(t *testing.T) {
 		}
 	})
 }
+
+func TestCaseB34NothingIsLeftOfTheDeadBesideTheLiving(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		store := s.open(t, agentenv.Semaphore, resource)
+		take(t, store, claim("alive", 2))
+		take(t, store, claim("dead", 2))
+		s.advance(t, ttl-10*time.Second)
+		renew(t, store, claim("alive", 2))
+		s.advance(t, ttl-10*time.Second)
+		take(t, store, claim("b", 2))
+		want := []string{"alive", "b"}
+		for _, suffix := range []string{"", ":limits"} {
+			if diff := cmp.Diff(want, s.raw.ZRange(t.Context(), semaphoreKey+suffix, 0, -1).Val()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", semaphoreKey+suffix, diff)
+			}
+		}
+		for field := range s.raw.HGetAll(t.Context(), semaphoreKey+":holders").Val() {
+			if strings.HasPrefix(field, "dead:") {
+				t.Errorf("%s is left", field)
+			}
+		}
+	})
+}

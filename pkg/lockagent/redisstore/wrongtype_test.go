@@ -36,17 +36,7 @@ func TestKeyOfAWrongTypeIsReportedAndNotOverwritten(t *testing.T) {
 						t.Fatal(err)
 					}
 					before := s.raw.Dump(t.Context(), lock+suffix).Val()
-					reported := 0
-					for _, err := range everyCall(t, s.open(t, kind, resource)) {
-						if code := codeOf(err); code == lockagent.CodeWrongType {
-							reported++
-						} else if code != "" {
-							t.Errorf("got %v, want code %q", err, lockagent.CodeWrongType)
-						}
-					}
-					if reported == 0 {
-						t.Error("nothing is reported")
-					}
+					reportsWrongType(t, everyCall(t, s.open(t, kind, resource)))
 					if s.raw.Dump(t.Context(), lock+suffix).Val() != before {
 						t.Error("the key is overwritten")
 					}
@@ -54,6 +44,24 @@ func TestKeyOfAWrongTypeIsReportedAndNotOverwritten(t *testing.T) {
 			}
 		}
 	})
+}
+
+// reportsWrongType expects that of at least one call, and of none another error.
+func reportsWrongType(t *testing.T, errs []error) {
+	t.Helper()
+	reported := 0
+	for _, err := range errs {
+		switch codeOf(err) {
+		case lockagent.CodeWrongType:
+			reported++
+		case "":
+		default:
+			t.Errorf("got %v, want code %q", err, lockagent.CodeWrongType)
+		}
+	}
+	if reported == 0 {
+		t.Error("nothing is reported")
+	}
 }
 
 // everyCall has two owners acquire, renew and release, as if nothing were wrong,

@@ -31,6 +31,20 @@ var permits = map[string]func(*scene){
 		c.takes()
 		d.waits(1)
 	},
+	"CaseB28: a release offers the permits of the crashed as well": func(s *scene) {
+		a, crashed := s.semaphore("a", 2), s.semaphore("crashed", 2)
+		crashed.takes()
+		a.takes()
+		c, d := s.semaphore("c", 2, shortTTL(time.Minute)).listens(), s.semaphore("d", 2, shortTTL(time.Minute)).listens()
+		c.waits(1)
+		d.waits(2)
+		s.pass(20 * time.Second)
+		a.renews(lockagent.Held)
+		s.pass(10*time.Second + time.Millisecond)
+		a.releases(true)
+		c.hears(lockagent.WakeOffer)
+		d.hears(lockagent.WakeOffer)
+	},
 	"a renewal with a short ttl shortens nobody else's": func(s *scene) {
 		long, short := s.semaphore("long", 2, shortTTL(time.Minute)), s.semaphore("short", 2, shortTTL(12*time.Second))
 		token := long.takes()

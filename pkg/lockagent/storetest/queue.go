@@ -42,6 +42,18 @@ var queue = map[string]func(*scene){
 		}
 		b.waits(2)
 	},
+	"a forgotten waiter is not counted, wherever it was": func(s *scene) {
+		a, b := s.mutex("a"), s.mutex("b", shortTTL(time.Minute))
+		a.takes()
+		b.waits(1)
+		s.mutex("silent").waits(2)
+		s.pass(20 * time.Second)
+		a.renews(lockagent.Held)
+		s.pass(10*time.Second + time.Millisecond)
+		if got := b.waits(1); got.Waiters != 1 {
+			s.Errorf("%d waiters, want 1", got.Waiters)
+		}
+	},
 	"a waiter that keeps calling is not": func(s *scene) {
 		a, b := s.mutex("a"), s.mutex("b")
 		a.takes()
