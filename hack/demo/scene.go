@@ -49,13 +49,15 @@ func (d *demo) scene(ctx context.Context, heading string, play func(context.Cont
 	return err
 }
 
-// pause gives people time to look, where there are any.
+// pause gives the apps time to say something, and people, where there are any,
+// to read it.
 func (d *demo) pause(ctx context.Context) error {
-	if !d.screen.live {
-		return nil
+	look := 300 * time.Millisecond
+	if d.screen.live {
+		look = 1500 * time.Millisecond
 	}
 	select {
-	case <-time.After(1500 * time.Millisecond):
+	case <-time.After(look):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

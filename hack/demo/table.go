@@ -43,7 +43,7 @@ func table(rows []row, now time.Time) []string {
 
 func (r row) cells(now time.Time) []string {
 	says := r.lastLine
-	if r.phase != phaseRunning && r.phase != phaseStopping {
+	if says != "" && r.phase != phaseRunning && r.phase != phaseStopping {
 		says = dim.in(says)
 	}
 	if r.state == nil {

@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 	uncoloured := &screen{}
 	var got []string
 	for _, line := range table(rows, noon) {
-		got = append(got, strings.TrimRight(uncoloured.paint(line), " "))
+		got = append(got, uncoloured.paint(line))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
