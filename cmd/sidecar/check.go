@@ -40,7 +40,8 @@ func check(p program) int {
 	if flags.NArg() > 0 || *wait < 0 {
 		return p.fail(errors.New("check takes --wait DURATION, not below zero, and nothing else"))
 	}
-	st, err := ask(p.socket(), *wait)
+	socket := p.socket()
+	st, err := ask(func(wait time.Duration) (lockagent.State, error) { return askOnce(socket, wait) }, *wait)
 	if err != nil {
 		return p.fail(err)
 	}
@@ -61,11 +62,11 @@ func (p program) socket() string {
 
 // ask long-polls until the lock is held or wait is over. The API answers within
 // a minute, so a longer wait takes several questions.
-func ask(socket string, wait time.Duration) (lockagent.State, error) {
+func ask(once func(time.Duration) (lockagent.State, error), wait time.Duration) (lockagent.State, error) {
 	end := time.Now().Add(wait)
 	for {
 		left := max(0, time.Until(end))
-		st, err := askOnce(socket, min(left, time.Minute))
+		st, err := once(min(left, time.Minute))
 		if err != nil || st.Held || left <= time.Minute {
 			return st, err
 		}

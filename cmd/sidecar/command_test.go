@@ -6,7 +6,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/redistest"
 )
 
@@ -60,6 +63,37 @@ func TestPrestopMarks(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "terminating")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The API answers within a minute; check may wait for longer.
+func TestCheckAsksAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		heldAfter, wait, want time.Duration
+	}{
+		"held before the wait is over": {3*time.Minute + time.Second, 5 * time.Minute, 3*time.Minute + time.Second},
+		"not held in time":             {time.Hour, 150 * time.Second, 150 * time.Second},
+		"no wait":                      {time.Hour, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				api := func(wait time.Duration) (lockagent.State, error) {
+					if wait > time.Minute {
+						t.Errorf("asked to wait for %v, and the API takes a minute at most", wait)
+					}
+					time.Sleep(min(wait, max(0, tc.heldAfter-time.Since(begin))))
+					return lockagent.State{Held: time.Since(begin) >= tc.heldAfter}, nil
+				}
+				st, err := ask(api, tc.wait)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := time.Since(begin); got != tc.want || st.Held != (tc.heldAfter <= tc.wait) {
+					t.Errorf("held = %v after %v, want %v", st.Held, got, tc.want)
+				}
+			})
+		})
 	}
 }
 

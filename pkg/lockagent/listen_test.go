@@ -223,7 +223,7 @@ func TestProbesStayReachableForTheKubelet(t *testing.T) {
 		}
 		defer func() { _ = c.Close() }()
 		request := "GET /startz HTTP/1.1\r\nHost: x\r\n\r\n" // waits for minutes
-		if i%2 == 0 {
+		if i%2 == 1 {
 			request = "GET /startz HTTP/1.1\r\n" // never ends
 		}
 		if _, err := io.WriteString(c, request); err != nil && i < probeConns {
