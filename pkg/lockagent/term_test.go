@@ -177,6 +177,18 @@ func TestTermWithASilentStore(t *testing.T) {
 	}
 }
 
+// While it adopts, the agent waits, but the store may still have a hold of it.
+func TestTermWhileAdoptingWithASilentStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer()).init().start().killed().init()
+		p.store.Intercept(memstore.Silent)
+		p.start()
+		p.wantPhase(lockagent.Waiting)
+		p.term()
+		p.wantExit(lockagent.ExitLost, 1500*time.Millisecond)
+	})
+}
+
 // A hold that is cut short is on record as such before the store is asked: the
 // answer may be lost with the process.
 func TestShorterHoldIsOnRecordFirst(t *testing.T) {

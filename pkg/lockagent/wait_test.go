@@ -81,10 +81,14 @@ func TestCaseB12WaitsForEver(t *testing.T) {
 	})
 }
 
-// An answer that is lost may have been a grant: the same owner asks again.
+// An answer that is lost may have been a grant: the same owner asks again, and at
+// once, also when other requests have failed before.
 func TestLostGrantIsTakenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPod(t, memstore.NewServer()).init()
+		p.store.Intercept(memstore.Refuse)
+		p.start()
+		sleep(time.Minute)
 		first := true
 		p.store.Intercept(func(_ context.Context, c memstore.Call, do func()) error {
 			do()
@@ -94,8 +98,12 @@ func TestLostGrantIsTakenAtOnce(t *testing.T) {
 			}
 			return nil
 		})
-		p.start()
-		p.wantPhase(lockagent.Holding) // no time has passed
+		sleep(5 * time.Second)
+		p.wantPhase(lockagent.Holding)
+		asked := p.sent("acquire")
+		if len(asked) != 2 || asked[0] != asked[1] {
+			t.Errorf("asked at %v, want twice at once", asked)
+		}
 		if got := p.state().Token; got != 1 {
 			t.Errorf("token = %d, want 1: the grant whose answer was lost", got)
 		}

@@ -23,11 +23,17 @@ func TestWaiterTakesTheOfferAtOnce(t *testing.T) {
 			t.Errorf("position %d of %d, want 1 of 1", got.Position, got.Waiters)
 		}
 		sleep(3 * time.Second)
+		if got := server.Listeners(); len(got) != 1 {
+			t.Errorf("listeners while waiting = %v, want one", got)
+		}
 		if _, err := holder.Release(t.Context(), claim); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		p.wantPhase(lockagent.Holding)
+		if got := server.Listeners(); len(got) != 0 {
+			t.Errorf("listeners while holding = %v, want none: each is a connection", got)
+		}
 		if got := p.state(); got.Token != 2 || got.Position != 0 || got.Waiters != 0 {
 			t.Errorf("token %d, position %d of %d; want 2, no position", got.Token, got.Position, got.Waiters)
 		}

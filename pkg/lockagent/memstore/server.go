@@ -60,6 +60,17 @@ func (s *Server) Queue() []string {
 	return owners
 }
 
+// Listeners are the owners whose channels are open.
+func (s *Server) Listeners() []string {
+	var owners []string
+	s.each(func(l *lock) {
+		for owner := range l.ears {
+			owners = append(owners, owner)
+		}
+	})
+	return owners
+}
+
 // Forget loses all data but the last token, as a restart would.
 func (s *Server) Forget() {
 	s.each(func(l *lock) {
