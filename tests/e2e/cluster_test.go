@@ -102,7 +102,7 @@ func (c *cluster) untilInjecting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}) //nolint:errcheck // only tidies up
+	defer c.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}) // only tidies up
 	var last error
 	err = wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
 		var pod *corev1.Pod

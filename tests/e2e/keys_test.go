@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -24,7 +25,7 @@ func (s *trial) held() (hold, bool) {
 	s.t.Helper()
 	ctx, key := s.t.Context(), s.mutexKey()
 	owner, err := s.db.Get(ctx, key).Result()
-	if err == redis.Nil {
+	if errors.Is(err, redis.Nil) {
 		return hold{}, false
 	}
 	if err != nil {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -82,7 +83,7 @@ func (l *link) pass(to, from net.Conn) {
 			}
 		}
 		if err != nil {
-			if tcp, ok := to.(interface{ CloseWrite() error }); ok && err == io.EOF {
+			if tcp, ok := to.(interface{ CloseWrite() error }); ok && errors.Is(err, io.EOF) {
 				_ = tcp.CloseWrite()
 			}
 			return
