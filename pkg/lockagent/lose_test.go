@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/memstore"
 )
 
@@ -88,26 +89,30 @@ func TestLossNotifiedQueuesAnew(t *testing.T) {
 	})
 }
 
-// An exit would stop nothing while the kubelet ends the pod anyway.
+// An exit would stop nothing while the kubelet ends the pod anyway, and a new
+// hold would be of no use.
 func TestLossWhileThePodEndsDoesNotExit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPod(t, memstore.NewServer()).init().start()
-		p.prestop()
-		sleep(15 * time.Second)
-		if got := p.calls("renew"); got != 1 {
-			t.Errorf("renewals while ending = %d, want 1", got)
-		}
-		p.server.Forget()
-		sleep(time.Minute)
-		p.wantRunning()
-		p.wantPhase(lockagent.Lost)
-		p.wantHeld(false)
-		if got := p.calls("acquire"); got != 1 {
-			t.Errorf("acquired %d times, want 1: a lost hold is over", got)
-		}
-		p.term()
-		p.wantExit(lockagent.ExitLost, time.Millisecond)
-	})
+	tests := map[string]func(*agentenv.Config){"stop": ttl(30*time.Second, 6*time.Second), "notify": notify}
+	for name, onLost := range tests {
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer(), onLost).init().start()
+			p.prestop()
+			sleep(15 * time.Second)
+			if got := p.calls("renew"); got != 1 {
+				t.Errorf("renewals while ending = %d, want 1", got)
+			}
+			p.server.Forget()
+			sleep(time.Minute)
+			p.wantRunning()
+			p.wantPhase(lockagent.Lost)
+			p.wantHeld(false)
+			if got := p.calls("acquire"); got != 1 {
+				t.Errorf("acquired %d times, want 1: a lost hold is over", got)
+			}
+			p.term()
+			p.wantExit(lockagent.ExitLost, time.Millisecond)
+		})
+	}
 }
 
 // What the last process' hook said is not about this one.

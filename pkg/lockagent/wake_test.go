@@ -157,21 +157,26 @@ func (d *deaf) Listen(context.Context, lockagent.Claim) (<-chan lockagent.Wake, 
 }
 
 func TestChannelThatClosesIsOpenedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memstore.NewServer()
-		holder, claim := other(t, server, "other", time.Hour)
-		ears := &brittle{Store: memstore.NewStore(server, agentenv.Mutex, "orders/etl")}
-		p := newPod(t, server).init()
-		p.over = ears
-		p.start()
-		ears.breakDown()
-		sleep(time.Second)
-		if _, err := holder.Release(t.Context(), claim); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		p.wantPhase(lockagent.Holding)
-	})
+	tests := map[string]time.Duration{"between heartbeats": time.Second, "during a heartbeat": 11 * time.Second}
+	for name, when := range tests {
+		bubble(t, name, func(t *testing.T) {
+			server := memstore.NewServer()
+			holder, claim := other(t, server, "other", time.Hour)
+			ears := &brittle{Store: memstore.NewStore(server, agentenv.Mutex, "orders/etl")}
+			p := newPod(t, server).init()
+			p.over = ears
+			p.start()
+			ears.Intercept(slow(2 * time.Second)) // the heartbeat of 10 s
+			sleep(when)
+			ears.breakDown()
+			sleep(7 * time.Second)
+			if _, err := holder.Release(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			sleep(2 * time.Second)
+			p.wantPhase(lockagent.Holding)
+		})
+	}
 }
 
 // brittle is a store whose channel can close by itself.

@@ -45,6 +45,9 @@ func TestCaseB12WatchdogEndsAStalledWait(t *testing.T) {
 		p.store.Intercept(memstore.Refuse)
 		sleep(10*time.Second - time.Nanosecond) // until the heartbeat
 		p.wantWatchdog(lockagent.ExitWatchdog, 10*time.Second)
+		if err := p.agent.Live(); err != nil { // a kubelet that asked would restart the agent alone, and not the pod
+			t.Errorf("live while waiting = %v, want nil", err)
+		}
 	})
 }
 
