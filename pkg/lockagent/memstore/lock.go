@@ -97,21 +97,27 @@ func (l *lock) release(c lockagent.Claim) bool {
 
 // offer goes through the queue while there is room. Who asks takes a permit;
 // who listens is offered one, and keeps its place until it confirms; who does
-// neither, or left an offer unanswered, is passed over. The first for whom there is no room can be told when
+// neither, or left an offer unanswered, is passed over. Nobody passes one for
+// whom there is no room: the first of the rest that listens can be told when
 // there may be.
 func (l *lock) offer(asks string, tell bool) {
+	full := false
 	for _, w := range l.queue {
 		owner := w.claim.Owner
 		if l.holds[owner] != nil {
 			continue
 		}
 		ear := l.ears[owner]
+		full = full || l.other().held() || len(l.holds) >= l.limit(w.claim.Permits)
 		switch {
-		case l.other().held() || len(l.holds) >= l.limit(w.claim.Permits):
-			if tell && owner != asks {
-				say(ear, lockagent.Wake{Kind: lockagent.WakeNext, After: l.earliest()})
+		case full:
+			if !tell || owner == asks {
+				return
 			}
-			return
+			if ear != nil {
+				say(ear, lockagent.Wake{Kind: lockagent.WakeNext, After: l.earliest()})
+				return
+			}
 		case owner == asks:
 			l.take(w.claim, w.claim.TTL)
 		case ear != nil && !w.offered:

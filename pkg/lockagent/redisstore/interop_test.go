@@ -63,6 +63,19 @@ func TestMutexHeldForEverByAnotherProgram(t *testing.T) {
 	})
 }
 
+func TestExpiryOfASetThatOthersUseIsNeverBroughtForward(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		ctx, store := t.Context(), s.open(t, agentenv.Semaphore, resource)
+		s.raw.ZAdd(ctx, semaphoreKey, redis.Z{Score: 1e15, Member: "foreigner"})
+		s.raw.Expire(ctx, semaphoreKey, 3*time.Hour)
+		take(t, store, claim("a", 2))
+		renew(t, store, claim("a", 2))
+		if left := s.raw.PTTL(ctx, semaphoreKey).Val(); left < 3*time.Hour-time.Minute {
+			t.Errorf("the set expires in %s, want three hours as before", left)
+		}
+	})
+}
+
 func TestSemaphoreExcludesProgramsThatUseTheSameSet(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		ctx, store := t.Context(), s.open(t, agentenv.Semaphore, resource)

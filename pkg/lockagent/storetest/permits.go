@@ -142,6 +142,18 @@ var permits = map[string]func(*scene){
 			s.Errorf("limit %d, want 2", got.Limit)
 		}
 	},
+	"CaseB30: nobody passes a waiter with a lower limit, even if it cannot hear": func(s *scene) {
+		a := s.semaphore("a", 3)
+		a.takes()
+		s.semaphore("b", 3).takes()
+		s.semaphore("c", 3).takes()
+		lower, old := s.semaphore("lower", 2), s.semaphore("old", 3).listens()
+		lower.waits(1)
+		old.waits(2)
+		a.releases(true)
+		old.hears(lockagent.WakeNext) // and no offer
+		old.waits(2)
+	},
 	"CaseB30: a higher limit counts once the lower ones are gone": func(s *scene) {
 		a, b := s.semaphore("a", 1), s.semaphore("b", 3)
 		a.takes()
