@@ -101,6 +101,22 @@ func TestPodsWithoutPlaceForAnAgentAreRefused(t *testing.T) {
 	}
 }
 
+// Somebody has taken the annotations from a pod that had its agent, and may
+// believe it to be protected still.
+func TestAgentWithoutALockIsRefused(t *testing.T) {
+	t.Parallel()
+	c := useCluster(t)
+	namespace := c.newNamespace(t, nil)
+	pod := c.mustCreate(t, namespace, newPod(mutex))
+	_, err := c.create(t, namespace, newPod(nil, func(again *corev1.Pod) { again.Spec = *pod.Spec.DeepCopy() }))
+	if !apierrors.IsInvalid(err) {
+		t.Fatalf("the pod: %v; want it refused as invalid", err)
+	}
+	if missing := missing(err.Error(), []string{"holdfast.dev/mutex", agentName}); len(missing) > 0 {
+		t.Errorf("%q does not say %q", err, missing)
+	}
+}
+
 // A refused pod leaves nothing behind.
 func TestRefusedPodIsNotCreated(t *testing.T) {
 	t.Parallel()
