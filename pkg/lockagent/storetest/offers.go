@@ -115,6 +115,24 @@ var offers = map[string]func(*scene){
 		s.pass(2*time.Second + time.Millisecond)
 		b.renews(lockagent.Gone)
 	},
+	"who has an offer to answer is not the next one": func(s *scene) {
+		for _, o := range [][4]*owner{
+			{s.mutex("a"), s.mutex("b"), s.mutex("c"), s.mutex("d")},
+			{s.semaphore("e", 1), s.semaphore("f", 1), s.semaphore("g", 1), s.semaphore("h", 1)},
+		} {
+			a, b, c, d := o[0], o[1].listens(), o[2].listens(), o[3]
+			a.takes()
+			b.waits(1)
+			c.waits(2)
+			d.waits(3)
+			a.releases(true)
+			c.hears(lockagent.WakeNext)
+			d.releases(false)
+			c.hears(lockagent.WakeNext)
+			b.releases(true)
+			c.releases(true)
+		}
+	},
 	"giving an offer back offers it to the next": func(s *scene) {
 		a, b, c := s.mutex("a"), s.mutex("b").listens(), s.mutex("c").listens()
 		a.takes()
