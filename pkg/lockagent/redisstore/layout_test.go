@@ -147,3 +147,18 @@ func TestCaseB34NothingIsLeftOfTheDeadBesideTheLiving(t *testing.T) {
 		}
 	})
 }
+
+func TestCaseB34NothingIsLeftOfAHolderThatHasReleased(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		store := s.open(t, agentenv.Semaphore, resource)
+		take(t, store, claim("stays", 2))
+		take(t, store, claim("goes", 2))
+		s.raw.HSet(t.Context(), semaphoreKey+":holders", "goes:asked", "heir")
+		release(t, store, claim("goes", 2))
+		for field := range s.raw.HGetAll(t.Context(), semaphoreKey+":holders").Val() {
+			if strings.HasPrefix(field, "goes:") {
+				t.Errorf("%s is left", field)
+			}
+		}
+	})
+}
