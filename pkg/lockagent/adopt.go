@@ -25,6 +25,8 @@ const (
 //	hold, in time       holding at once; renew      adopt: renew before holding
 //	hold, out of time   lost: see lose.go           discard, queue anew
 //	lost                exit 87 again               discard, queue anew
+//	hold, given back    exit 87, as lost            discard, queue anew
+//	owner, given back   discard, queue anew         discard, queue anew
 //	cannot be read      as lost; exit 87            queue anew
 //
 // In the left column with on-lost notify nothing ends: what is lost queues anew.
@@ -54,9 +56,9 @@ func (l *loop) start() {
 		l.queueAnew()
 	case rec.Owner == "":
 		l.queueAnew()
-	case rec.Token == 0 && !rec.Lost:
+	case rec.Token == 0 && !rec.over():
 		l.queue()
-	case beside:
+	case beside && (rec.Token != 0 || rec.Lost):
 		l.startBesideApp()
 	default:
 		l.startAlone()
@@ -77,7 +79,7 @@ func (l *loop) besideApp() bool {
 
 // inTime tells whether the record's hold is one still.
 func (l *loop) inTime() bool {
-	return !l.rec.Lost && l.rec.BootID == l.bootID && l.clock.Boot() < l.holdEnd()
+	return !l.rec.over() && l.rec.BootID == l.bootID && l.clock.Boot() < l.holdEnd()
 }
 
 func (l *loop) startAlone() {
@@ -95,11 +97,11 @@ func (l *loop) startBesideApp() {
 	switch {
 	case l.inTime():
 		l.takeOver()
-	case l.rec.Lost && l.cfg.StopsApp():
+	case l.rec.over() && l.cfg.StopsApp():
 		l.show(func(s *State, _ *lease) { s.State = Lost })
-		l.log.Error("the app of a lost hold may still run, ending again")
+		l.log.Error("the app of a hold that is over may still run, ending again")
 		l.finish(ExitLost)
-	case l.rec.Lost:
+	case l.rec.over():
 		l.queueAnew()
 	default:
 		l.lose(lossExpired)

@@ -139,9 +139,15 @@ func atGracePeriod(sinceHook, grace time.Duration) bool {
 	return sinceHook%time.Second <= hookSlack
 }
 
-// giveBack releases, or leaves the queue, and tells whether that is certain.
+// giveBack releases, or leaves the queue, and tells whether that is certain. The
+// record changes before the store is asked: when the answer is lost, the request
+// may still be on its way, and no later process may hold by the owner it names.
 func (l *loop) giveBack() bool {
 	l.dropCall()
+	l.rec.Released = true
+	if err := l.save(); err != nil {
+		l.log.Warn("the coming release is not on record", "error", err)
+	}
 	l.launch(release, l.clock.Boot(), lastRequest)
 	r := l.await(l.call, lastRequest)
 	if r.err != nil {
