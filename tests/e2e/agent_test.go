@@ -127,7 +127,7 @@ func TestCaseB12AWaiterThatWasFrozenQueuesAgain(t *testing.T) {
 	s.signal(agent, syscall.SIGCONT)
 	pause(ttl20 / 2)
 	s.delete("first", -1)
-	s.mustHandOver(0, plainly)
+	s.mustHandOver(0)
 }
 
 // TERM to the agent alone, as from a hand at the node's tools: nobody told it

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -69,8 +70,12 @@ func bare(spec *corev1.PodSpec) { spec.Containers[0].VolumeMounts = nil }
 
 func never(spec *corev1.PodSpec) { spec.RestartPolicy = corev1.RestartPolicyNever }
 
-// withJournal is where the apps' journals are: a folder of the machine.
+// withJournal is where the apps' journals are: a folder of the machine, unless
+// the pod has a volume for them.
 func (s *trial) withJournal(spec *corev1.PodSpec) {
+	if slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "journal" }) {
+		return
+	}
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "journal", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: s.journal},
 	}})
