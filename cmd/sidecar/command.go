@@ -31,10 +31,10 @@ func commands() []command {
 		{"run", "", "hold the lock until TERM (the default)", run},
 		{"init", "", "note that all containers of the pod start anew", initialize},
 		{"prestop", "", "note that the kubelet has begun to stop the agent", prestop},
+		{"gate", "", "end once the running agent holds the lock", gate},
 		{"check", "[--wait DURATION]", "ask the running agent: exit code 0 held, 1 not held, 2 error", check},
 		{"version", "", "print the version", tellVersion},
 		{"exec", "-- COMMAND [ARG...]", "run a command while the lock is held (not supported yet)", notYet("exec")},
-		{"gate", "", "end once the lock is held, or cannot be had (not supported yet)", notYet("gate")},
 	}
 }
 

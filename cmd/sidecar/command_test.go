@@ -25,7 +25,6 @@ func TestCommandsByName(t *testing.T) {
 		"its usage lists all": {[]string{"start"}, 2, "check [--wait DURATION]"},
 		"one too many words":  {[]string{"init", "now"}, 2, "holdfast-agent init takes no arguments"},
 		"exec is for later":   {[]string{"exec", "--", "true"}, 2, "holdfast-agent exec is not supported yet"},
-		"so is gate":          {[]string{"gate"}, 2, "holdfast-agent gate is not supported yet"},
 		"check without agent": {[]string{"check"}, 2, "agent.sock"},
 		"check with a word":   {[]string{"check", "now"}, 2, "check takes --wait DURATION"},
 		"check with a flag":   {[]string{"check", "--force"}, 2, "flag provided but not defined"},

@@ -36,7 +36,7 @@ func run(p program) int {
 		return p.refuse(ctx, cfg, log, err)
 	}
 	agent := lockagent.New(cfg, store, lockagent.Options{Log: log, Version: versionText()})
-	closeDoors := lockagent.Serve(doors, agent, cfg.Gate, log)
+	closeDoors := lockagent.Serve(doors, agent, log)
 	code := agent.Run(ctx)
 	closeDoors()
 	log.Info("holdfast-agent ends", "exit", code)

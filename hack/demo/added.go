@@ -28,13 +28,13 @@ func added(before, after *corev1.Pod) []string {
 }
 
 func describeContainer(c corev1.Container) string {
+	if c.Name == "holdfast-gate" {
+		return "init container " + c.Name + ": ends, and lets the app start, once the lock is held"
+	}
 	if !isSidecar(&c) {
 		return "init container " + c.Name
 	}
 	line := "sidecar        " + c.Name
-	if p := c.StartupProbe; p != nil && p.HTTPGet != nil {
-		line += ", the gate: the app starts once it answers " + p.HTTPGet.Path
-	}
 	if restartsAll(&c, 1) {
 		line += "; its failure restarts the pod"
 	}

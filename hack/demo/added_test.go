@@ -15,7 +15,8 @@ func TestAdded(t *testing.T) {
 
 	injected := []string{
 		"init container holdfast-init",
-		"sidecar        holdfast-agent, the gate: the app starts once it answers /startz; its failure restarts the pod",
+		"sidecar        holdfast-agent; its failure restarts the pod",
+		"init container holdfast-gate: ends, and lets the app start, once the lock is held",
 		"volumes        run, state, redis",
 		"in app         HOLDFAST_DIR, /var/run/holdfast",
 	}
@@ -26,11 +27,11 @@ func TestAdded(t *testing.T) {
 		"what injection adds": {change: func(*corev1.Pod) {}, want: injected},
 		"an app's command that was changed": {
 			change: func(p *corev1.Pod) { p.Spec.Containers[0].Command = []string{"true"} },
-			want:   append(injected[:4:4], "changed        container app"),
+			want:   append(injected[:5:5], "changed        container app"),
 		},
 		"an app that was removed": {
 			change: func(p *corev1.Pod) { p.Spec.Containers = nil },
-			want:   append(injected[:3:3], "changed        container app was removed"),
+			want:   append(injected[:4:4], "changed        container app was removed"),
 		},
 	}
 	for name, tc := range cases {

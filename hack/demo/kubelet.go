@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,8 @@ const restartGrace = 2 * time.Second
 // kubelet runs pods as local processes, by the part of a kubelet's rules that
 // the gate is built on:
 //
-//   - init containers run in order; a native sidecar among them must answer its
-//     startup probe before anything after it starts;
+//   - init containers run in order, each to its end; but the agent, a native
+//     sidecar, runs on once it has answered its startup probe;
 //   - when the agent ends with anything but 0, the rule RestartAllContainers
 //     stops the other containers (no hooks; TERM, KILL after 2 s, one after
 //     another) and runs the pod again from its first init container, volumes kept;
@@ -75,7 +76,9 @@ type podRun struct {
 
 // run returns true if the pod is to be run again in place.
 func (r *podRun) run(ctx context.Context) (again bool, err error) {
-	opened, err := r.runInitContainers(ctx)
+	gate, closeGate := context.WithCancel(ctx)
+	defer closeGate()
+	opened, err := r.runInitContainers(gate)
 	if err != nil {
 		r.cutPower()
 		return false, err
@@ -98,8 +101,8 @@ func (r *podRun) run(ctx context.Context) (again bool, err error) {
 	return false, nil
 }
 
-// runInitContainers starts the agent on the way. The channel is closed when the
-// agent's startup probe has been answered.
+// runInitContainers runs those up to the agent, and starts the agent. The channel
+// is closed when those after it, the gate among them, have ended well.
 func (r *podRun) runInitContainers(ctx context.Context) (<-chan struct{}, error) {
 	r.pod.setPhase(phaseStarting)
 	agent, err := r.pod.agentContainer()
@@ -107,27 +110,25 @@ func (r *podRun) runInitContainers(ctx context.Context) (<-chan struct{}, error)
 		return nil, err
 	}
 	r.agentSpec = agent
-	opened := make(chan struct{})
-	for i := range r.pod.object.Spec.InitContainers {
-		c := &r.pod.object.Spec.InitContainers[i]
-		if c.Name != agent.Name {
-			if err := r.runToEnd(ctx, c); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		command, err := r.command(c)
-		if err != nil {
+	all := r.pod.object.Spec.InitContainers
+	at := slices.IndexFunc(all, func(c corev1.Container) bool { return c.Name == agent.Name })
+	for i := range all[:at] {
+		if err := r.runToEnd(ctx, &all[i]); err != nil {
 			return nil, err
 		}
-		if r.agent, err = r.processes.start(command); err != nil {
-			return nil, err
-		}
-		r.pod.running.Store(r.agent)
-		r.record(r.pod, event{what: agentStarted})
-		r.pod.setPhase(phaseGate)
-		go r.probeStartup(ctx, opened)
 	}
+	command, err := r.command(agent)
+	if err != nil {
+		return nil, err
+	}
+	if r.agent, err = r.processes.start(command); err != nil {
+		return nil, err
+	}
+	r.pod.running.Store(r.agent)
+	r.record(r.pod, event{what: agentStarted})
+	r.pod.setPhase(phaseGate)
+	opened := make(chan struct{})
+	go r.passGate(ctx, all[at+1:], opened)
 	return opened, nil
 }
 

@@ -39,6 +39,8 @@ func standInAgent(subcommand string) int {
 		}
 		_, _ = f.WriteString("+")
 		return 0
+	case "gate":
+		return 0 // the agent answers its probe only once it holds
 	case "prestop":
 		return exitOf(os.WriteFile(state("terminating"), nil, 0o600))
 	}
@@ -95,6 +97,10 @@ func injectedPod(restart corev1.RestartPolicy, script string) *corev1.Pod {
 		}},
 	}
 	init := corev1.Container{Name: "holdfast-init", Image: "agent", Command: []string{"/holdfast-agent", "init"}, Env: agent.Env}
+	gate := corev1.Container{
+		Name: "holdfast-gate", Image: "agent", Command: []string{"/holdfast-agent", "gate"},
+		VolumeMounts: agent.VolumeMounts[:1],
+	}
 	app := corev1.Container{
 		Name: "app", Image: "busybox", Command: []string{"/bin/sh", "-c", script},
 		Env:          []corev1.EnvVar{{Name: agentenv.DirVar, Value: "/var/run/holdfast"}},
@@ -104,7 +110,7 @@ func injectedPod(restart corev1.RestartPolicy, script string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: "etl-1", Namespace: "ns", UID: "uid-1"},
 		Spec: corev1.PodSpec{
 			RestartPolicy:  restart,
-			InitContainers: []corev1.Container{init, agent},
+			InitContainers: []corev1.Container{init, agent, gate},
 			Containers:     []corev1.Container{app},
 			Volumes: []corev1.Volume{
 				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},

@@ -11,19 +11,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// probeStartup asks the agent, period after period, until it answers that the
-// pod may go on. The agent answers late on purpose: one question lasts as long
-// as the wait for the lock.
-func (r *podRun) probeStartup(ctx context.Context, opened chan<- struct{}) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-r.agent.ended:
-			cancel()
-		case <-ctx.Done():
+// passGate runs what comes between the agent and the apps.
+func (r *podRun) passGate(ctx context.Context, rest []corev1.Container, opened chan<- struct{}) {
+	if !r.probeStartup(ctx) {
+		return
+	}
+	for i := range rest {
+		// An init container that fails is started again, as by a kubelet. One that
+		// was stopped ends with ctx.
+		for r.runToEnd(ctx, &rest[i]) != nil {
+			if ctx.Err() != nil {
+				return
+			}
 		}
-	}()
+	}
+	close(opened)
+}
+
+// probeStartup asks the agent, period after period, until it answers. It returns
+// false when ctx ends before.
+func (r *podRun) probeStartup(ctx context.Context) bool {
 	probe := r.agentSpec.StartupProbe
 	url := fmt.Sprintf("http://127.0.0.1:%d%s", r.pod.probePort, probe.HTTPGet.Path)
 	client := http.Client{
@@ -32,14 +39,14 @@ func (r *podRun) probeStartup(ctx context.Context, opened chan<- struct{}) {
 	}
 	for ctx.Err() == nil {
 		if probeOnce(ctx, &client, url) {
-			close(opened)
-			return
+			return true
 		}
 		select {
 		case <-time.After(time.Duration(max(probe.PeriodSeconds, 1)) * time.Second):
 		case <-ctx.Done():
 		}
 	}
+	return false
 }
 
 func probeOnce(ctx context.Context, client *http.Client, url string) bool {

@@ -22,8 +22,17 @@ func initContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev
 	return c
 }
 
-// agentContainer is a native sidecar: the kubelet starts what follows once its
-// startup probe is answered, and stops it after the app.
+// gateContainer ends once the agent holds the lock; the kubelet starts nothing
+// that follows before. It is a container and not the agent's startup probe, since
+// a kubelet that is restarted takes such a probe for answered (kubernetes#142305).
+func gateContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
+	c := container(GateContainer, gateCommand(), spec, req, settings)
+	c.VolumeMounts = []corev1.VolumeMount{{Name: RunVolume, MountPath: req.Agent.Dir, ReadOnly: true}}
+	return c
+}
+
+// agentContainer is a native sidecar: the kubelet starts what follows while it
+// runs, and stops it after the app.
 func agentContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
 	c := container(AgentContainer, agentCommand(), spec, req, settings)
 	c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
@@ -97,12 +106,12 @@ func restartRules(req *Request) []corev1.ContainerRestartRule {
 	}}
 }
 
-// startupProbe is the gate: the agent answers once it holds the lock, and keeps
-// the question open for nearly the whole time-out, since each refusal is an event.
+// startupProbe lets nothing follow, the liveness probe included, before the agent
+// listens. It never fails for good: an agent that cannot start yet tries again.
 func startupProbe(req *Request) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:     get("/startz", req),
-		TimeoutSeconds:   600,
+		TimeoutSeconds:   5,
 		PeriodSeconds:    1,
 		SuccessThreshold: 1,
 		FailureThreshold: math.MaxInt32,

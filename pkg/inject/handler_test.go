@@ -143,7 +143,7 @@ func TestCaseB33PatchLeavesUnknownFields(t *testing.T) {
 	if err := json.Unmarshal(patched(t, []byte(raw), response.Patch), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []any{nil, nil, 1.0, map[string]any{"x": []any{2.0}}}
+	want := []any{nil, nil, nil, 1.0, map[string]any{"x": []any{2.0}}}
 	var found []any
 	for _, c := range append(got.Spec.InitContainers, got.Spec.Containers...) {
 		found = append(found, c["new"])

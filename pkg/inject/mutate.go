@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
 // Mutate puts the agent that req asks for into pod. It cannot fail, since
@@ -36,26 +38,30 @@ func mark(meta *metav1.ObjectMeta) {
 	meta.Annotations[KeyStatus] = StatusInjected // there are annotations, or there would be no request
 }
 
-// putContainers puts init and agent where the request wants them among the init
-// containers, also if another webhook has put something before them since.
+// putContainers puts ours where the request wants them among the init containers,
+// also if another webhook has put something before them since.
 func putContainers(spec *corev1.PodSpec, req *Request, settings *Settings) {
-	init, agent := initContainer(spec, req, settings), agentContainer(spec, req, settings)
-	users := make([]corev1.Container, 0, len(spec.InitContainers)+2)
+	ours := []corev1.Container{initContainer(spec, req, settings), agentContainer(spec, req, settings)}
+	if req.Agent.Gate == agentenv.GateStart {
+		ours = append(ours, gateContainer(spec, req, settings))
+	}
+	users := make([]corev1.Container, 0, len(spec.InitContainers)+len(ours))
 	for _, c := range spec.InitContainers {
-		switch c.Name {
-		case InitContainer:
-			keepForeign(&init, &c)
-		case AgentContainer:
-			keepForeign(&agent, &c)
-		default:
+		if !reservedContainers.Has(c.Name) {
 			users = append(users, c)
+			continue
+		}
+		for i := range ours {
+			if ours[i].Name == c.Name {
+				keepForeign(&ours[i], &c)
+			}
 		}
 	}
 	at := 0
 	if req.Order == OrderLast {
 		at = len(users)
 	}
-	spec.InitContainers = slices.Insert(users, at, init, agent)
+	spec.InitContainers = slices.Insert(users, at, ours...)
 }
 
 // putVolumes adds our volumes, or puts right what is there under their names.

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func TestCaseB44InjectedOnceAroundOthers(t *testing.T) {
 	pod.Spec.InitContainers = append([]corev1.Container{other}, pod.Spec.InitContainers...)
 
 	pod = mustInject(t, pod, settings)
-	if diff := cmp.Diff([]string{InitContainer, AgentContainer, "other"}, names(pod.Spec.InitContainers)); diff != "" {
+	if diff := cmp.Diff([]string{InitContainer, AgentContainer, GateContainer, "other"}, names(pod.Spec.InitContainers)); diff != "" {
 		t.Errorf("init containers (-want +got):\n%s", diff)
 	}
 	if got := len(pod.Spec.Volumes); got != 3 {
@@ -123,6 +124,36 @@ func TestForgedAgentIsPutRight(t *testing.T) {
 				t.Errorf("put right (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Nor is a gate, without which the app would start at once.
+func TestForgedGateIsPutRight(t *testing.T) {
+	settings := testSettings(t)
+	want := mustInject(t, testPod(KeyMutex, "m"), settings)
+	forgeries := map[string]func(*corev1.PodSpec){
+		"another command": func(spec *corev1.PodSpec) { spec.InitContainers[2].Command = []string{"true"} },
+		"a sidecar": func(spec *corev1.PodSpec) {
+			spec.InitContainers[2].RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+		},
+		"gone":        func(spec *corev1.PodSpec) { spec.InitContainers = spec.InitContainers[:2] },
+		"moved ahead": func(spec *corev1.PodSpec) { slices.Reverse(spec.InitContainers) },
+	}
+	for name, forge := range forgeries {
+		t.Run(name, func(t *testing.T) {
+			pod := want.DeepCopy()
+			forge(&pod.Spec)
+			if diff := cmp.Diff(want, mustInject(t, pod, settings)); diff != "" {
+				t.Errorf("put right (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGateNoneHasNoGate(t *testing.T) {
+	pod := mustInject(t, testPod(KeyMutex, "m", KeyGate, "none"), testSettings(t))
+	if diff := cmp.Diff([]string{InitContainer, AgentContainer}, names(pod.Spec.InitContainers)); diff != "" {
+		t.Errorf("init containers (-want +got):\n%s", diff)
 	}
 }
 
@@ -224,8 +255,8 @@ func TestPodLevelResourcesLeaveOursUnset(t *testing.T) {
 // Cases istio#53920 and kuma#13791: the wrong place among the init containers.
 func TestCaseB53PlaceAmongInitContainers(t *testing.T) {
 	for order, want := range map[string][]string{
-		"first": {InitContainer, AgentContainer, "one", "two"},
-		"last":  {"one", "two", InitContainer, AgentContainer},
+		"first": {InitContainer, AgentContainer, GateContainer, "one", "two"},
+		"last":  {"one", "two", InitContainer, AgentContainer, GateContainer},
 	} {
 		pod := testPod(KeyMutex, "m", KeyOrder, order)
 		pod.Spec.InitContainers = []corev1.Container{{Name: "one"}, {Name: "two"}}

@@ -11,6 +11,7 @@ import (
 const (
 	InitContainer  = "holdfast-init"
 	AgentContainer = "holdfast-agent"
+	GateContainer  = "holdfast-gate"
 
 	RunVolume   = "holdfast-run"   // what the app may read
 	StateVolume = "holdfast-state" // the agent's own
@@ -23,7 +24,7 @@ const (
 // Names that a user may not take, those of later features included, so that
 // these do not break a pod that runs today.
 var (
-	reservedContainers = sets.New(InitContainer, AgentContainer, "holdfast-gate")
+	reservedContainers = sets.New(InitContainer, AgentContainer, GateContainer)
 	reservedVolumes    = sets.New(RunVolume, StateVolume, RedisVolume, "holdfast-bin")
 )
 
@@ -45,3 +46,4 @@ func injected(spec *corev1.PodSpec) bool {
 
 func initCommand() []string  { return []string{agentProgram, "init"} }
 func agentCommand() []string { return []string{agentProgram, "run"} }
+func gateCommand() []string  { return []string{agentProgram, "gate"} }

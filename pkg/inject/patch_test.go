@@ -68,7 +68,7 @@ func TestCaseB33UnknownFieldsSurviveWhereTheyWere(t *testing.T) {
 		return values
 	}
 	lists := map[string]struct{ want, got []any }{
-		"init containers": {[]any{nil, nil, 1.0}, unknown(got.Spec.InitContainers, "newInit")},
+		"init containers": {[]any{nil, nil, nil, 1.0}, unknown(got.Spec.InitContainers, "newInit")},
 		"apps":            {[]any{2.0, nil}, unknown(got.Spec.Containers, "newApp")},
 		"other app":       {[]any{nil, 5.0}, unknown(got.Spec.Containers, "newLog")},
 		"volumes":         {[]any{object{"x": "y"}, nil, nil, nil}, unknown(got.Spec.Volumes, "newSource")},

@@ -119,3 +119,5 @@ func isLocal(host string) bool {
 	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
 	return err == nil
 }
+
+func isHeld(st State) bool { return st.Held }

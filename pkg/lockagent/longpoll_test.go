@@ -58,40 +58,14 @@ func TestLongPolls(t *testing.T) {
 	}
 }
 
-func TestStartProbeIsTheGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		agent := newBubbleSubject()
-		start := time.Now()
-		w := call(newProbes(agent, agentenv.GateStart), "GET", "/startz")
-		wantProblem(t, w, 503, "not held yet")
-		if got := time.Since(start); got != 590*time.Second {
-			t.Errorf("said no after %v, want 590s: before the kubelet's 600s, and not more often than needed", got)
-		}
-
-		go func() { time.Sleep(time.Second); hold(agent.status, 7, 30*time.Second) }()
-		start = time.Now()
-		if w := call(newProbes(agent, agentenv.GateStart), "GET", "/startz"); w.Code != 200 || time.Since(start) != time.Second {
-			t.Errorf("answer %d after %v, want 200 once held, after 1s", w.Code, time.Since(start))
-		}
-	})
-}
-
-func TestStartProbeWithoutThatGate(t *testing.T) {
-	for _, gate := range []agentenv.Gate{agentenv.GateNone, agentenv.GateExec} {
-		if w := call(newProbes(newFakeSubject(), gate), "GET", "/startz"); w.Code != 200 {
-			t.Errorf("gate %s: /startz without the lock = %d, want 200", gate, w.Code)
-		}
-	}
-}
-
-// The kubelet, or an app, that hangs up must not leave a request behind.
+// A gate, or an app, that hangs up must not leave a request behind.
 func TestLongPollEndsWithItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, hangUp := context.WithCancel(t.Context())
-		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/startz", nil)
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/held?wait=60s", nil)
 		done := make(chan struct{})
 		go func() {
-			newProbes(newBubbleSubject(), agentenv.GateStart).ServeHTTP(httptest.NewRecorder(), r)
+			newAPI(newBubbleSubject()).ServeHTTP(httptest.NewRecorder(), r)
 			close(done)
 		}()
 		synctest.Wait()

@@ -4,39 +4,22 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
-
-	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
-
-// startWait is how long /startz waits for the hold before it says not yet. The
-// kubelet writes a warning event at each such answer, so the wait is long, but
-// shorter than the probe's own time-out of 600 s, which would be one too.
-const startWait = 590 * time.Second
 
 // newProbes answers the kubelet on the pod's address, where any other pod can
 // ask too: hence nothing is told but yes, no and counters.
-func newProbes(agent subject, gate agentenv.Gate) http.Handler {
+func newProbes(agent subject) http.Handler {
 	return bodiless(routes{
-		"/startz":  {http.MethodGet, serveStart(agent, gate)},
+		"/startz":  {http.MethodGet, serveStart},
 		"/livez":   {http.MethodGet, serveLiveness(agent)},
 		"/metrics": {http.MethodGet, serveMetrics(agent)},
 	})
 }
 
-// serveStart is the gate: the kubelet starts the next container once it gets a
-// 200. Where something else holds the app back, or nothing, it answers at once.
-func serveStart(agent subject, gate agentenv.Gate) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if gate == agentenv.GateStart && !poll(r.Context(), agent.Status(), startWait, isHeld).Held {
-			writeProblem(w, http.StatusServiceUnavailable, "the lock is not held yet")
-			return
-		}
-		writeOK(w)
-	}
-}
-
-func isHeld(st State) bool { return st.Held }
+// serveStart says that the agent is up. It is not the gate: a kubelet that is
+// restarted takes every container with a startup probe for started
+// (kubernetes#142305), so what holds the app back is a container that waits.
+func serveStart(w http.ResponseWriter, _ *http.Request) { writeOK(w) }
 
 // serveLiveness answers the liveness probe. The agent has to know what the
 // kubelet was told, whose requests have this name, and not anyone else.

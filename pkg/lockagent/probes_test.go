@@ -6,8 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
 func TestProbes(t *testing.T) {
@@ -17,7 +15,7 @@ func TestProbes(t *testing.T) {
 	}{
 		"api": {func(m, target string) *httptest.ResponseRecorder { return call(newAPI(agent), m, target) }},
 		"probes": {func(m, target string) *httptest.ResponseRecorder {
-			return call(newProbes(agent, agentenv.GateNone), m, target)
+			return call(newProbes(agent), m, target)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,6 +33,14 @@ func TestProbes(t *testing.T) {
 				t.Errorf("/metrics has Content-Type %q", got)
 			}
 		})
+	}
+}
+
+// The start probe holds nothing back: a kubelet that is restarted would take it
+// for answered.
+func TestStartProbeDoesNotWaitForTheLock(t *testing.T) {
+	if w := call(newProbes(newFakeSubject()), "GET", "/startz"); w.Code != 200 {
+		t.Errorf("/startz without the lock = %d, want 200", w.Code)
 	}
 }
 
@@ -64,11 +70,11 @@ func TestOnlyTheKubeletIsNoted(t *testing.T) {
 	}
 }
 
-func probesOf(agent subject) http.Handler { return newProbes(agent, agentenv.GateNone) }
+func probesOf(agent subject) http.Handler { return newProbes(agent) }
 
 // Any pod can reach the probes: they tell no name, no token, and change nothing.
 func TestProbesTellStrangersNothing(t *testing.T) {
-	h := newProbes(newFakeSubject(), agentenv.GateNone)
+	h := newProbes(newFakeSubject())
 	for _, target := range []string{"/v1/state", "/v1/held", "/debug/pprof/", "/"} {
 		wantProblem(t, call(h, "GET", target), 404, "/livez, /metrics, /startz")
 	}

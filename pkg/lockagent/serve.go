@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
 const (
@@ -20,14 +18,14 @@ const (
 
 // Serve answers on every door until the returned function is called, which
 // ends the requests that still wait and closes the doors.
-func Serve(ls *Listeners, agent *Agent, gate agentenv.Gate, log *slog.Logger) (stop func()) {
-	return serve(ls, agent, gate, log)
+func Serve(ls *Listeners, agent *Agent, log *slog.Logger) (stop func()) {
+	return serve(ls, agent, log)
 }
 
-func serve(ls *Listeners, agent subject, gate agentenv.Gate, log *slog.Logger) (stop func()) {
+func serve(ls *Listeners, agent subject, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	api := newServer(ctx, newAPI(agent), longestWait, log)
-	probes := newServer(ctx, newProbes(agent, gate), startWait, log)
+	probes := newServer(ctx, newProbes(agent), 0, log)
 	for _, l := range ls.api {
 		go serveOn(api, l, log)
 	}

@@ -14,7 +14,7 @@ func TestAnnotatedPodGetsItsAgent(t *testing.T) {
 	namespace := c.newNamespace(t, nil)
 	pod := c.mustCreate(t, namespace, newPod(mutex))
 
-	if diff := cmp.Diff([]string{initName, agentName}, initNames(pod)); diff != "" {
+	if diff := cmp.Diff([]string{initName, agentName, gateName}, initNames(pod)); diff != "" {
 		t.Errorf("init containers (-want +got)\n%s", diff)
 	}
 	if got := pod.Labels["holdfast.dev/injected"]; got != "true" {

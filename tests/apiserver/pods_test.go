@@ -13,6 +13,7 @@ const (
 	enabledLabel = "holdfast.dev/enabled"
 	agentName    = "holdfast-agent"
 	initName     = "holdfast-init"
+	gateName     = "holdfast-gate"
 )
 
 var mutex = map[string]string{"holdfast.dev/mutex": "nightly-etl"}
