@@ -97,21 +97,8 @@ func TestRedisThatIsNotThere(t *testing.T) {
 }
 
 func TestRedisThatClosesTheConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_ = conn.Close()
-		}
-	}()
-	failsWith(t, open(t, redisstore.Options{URL: "redis://" + l.Addr().String()}), lockagent.CodeUnreachable)
+	addr := serve(t, func(net.Conn) {})
+	failsWith(t, open(t, redisstore.Options{URL: "redis://" + addr}), lockagent.CodeUnreachable)
 }
 
 func TestFrozenRedisTimesOutByTheDeadlineAndByASixthOfTheTTL(t *testing.T) {

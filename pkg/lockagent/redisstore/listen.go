@@ -20,6 +20,7 @@ type listener struct {
 	channel string
 	timing  timing
 	sub     *redis.PubSub
+	forget  func() bool // that sub ends with its context
 	wakes   chan lockagent.Wake
 }
 
@@ -48,7 +49,7 @@ func (s *Store) Listen(ctx context.Context, c lockagent.Claim) (<-chan lockagent
 // read from.
 func (l *listener) subscribe(ctx context.Context) {
 	sub := l.client.Subscribe(ctx, l.channel)
-	context.AfterFunc(ctx, func() { _ = sub.Close() }) // a read heeds no context
+	l.forget = context.AfterFunc(ctx, func() { _ = sub.Close() }) // a read heeds no context
 	l.sub = sub
 }
 
@@ -58,18 +59,28 @@ func (l *listener) subscribe(ctx context.Context) {
 //	a confirmation     the client has connected and subscribed again: retry
 //	an error of Redis  the connection is open but not subscribed: start over
 //	another error      the connection broke; the next read connects again
+//
+// A subscription that breaks soon after it was confirmed counts as one more
+// failure: else a proxy that ends each of them would be called in a hot loop.
 func (l *listener) run(ctx context.Context) {
-	failures := 0
+	failures, confirmed, broken := 0, time.Now(), false
 	for ctx.Err() == nil {
 		msg, err := l.sub.Receive(ctx)
-		var fromRedis redis.Error
-		switch {
-		case err == nil:
-			failures = 0
+		if err == nil {
+			if broken {
+				confirmed, broken = time.Now(), false
+			}
 			l.pass(ctx, msg)
 			continue
-		case errors.As(err, &fromRedis):
+		}
+		if !broken && time.Since(confirmed) > l.timing.maxPause {
+			failures = 0
+		}
+		broken = true
+		var fromRedis redis.Error
+		if errors.As(err, &fromRedis) {
 			_ = l.sub.Close()
+			l.forget()
 			l.subscribe(ctx)
 		}
 		failures++

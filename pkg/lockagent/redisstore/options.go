@@ -109,7 +109,7 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 		Addr:    addr.addr,
 		DB:      addr.db,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return dialer.DialContext(ctx, network, addr)
+			return forgetful(dialer.DialContext(ctx, network, addr))
 		},
 		CredentialsProviderContext: func(context.Context) (string, string, error) {
 			return credentials(addr, o)
@@ -144,6 +144,17 @@ func clientOptions(addr address, o Options, t timing) *redis.Options {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+}
+
+// forgetful makes the system throw away what it has not delivered when the
+// connection or the process ends. Else a request that was given up could arrive
+// many seconds later, after the owner's next process has taken the hold over: a
+// late Shorten would then end that under it.
+func forgetful(conn net.Conn, err error) (net.Conn, error) {
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		_ = tcp.SetLinger(0) // fails for a closed one only
+	}
+	return conn, err
 }
 
 // credentials are read anew for each connection, so that a rotated secret needs
