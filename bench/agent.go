@@ -24,9 +24,10 @@ func buildAgent(ctx context.Context, folder string) (string, error) {
 	return program, build(ctx, "..", "./cmd/sidecar", program)
 }
 
-// build builds a program of the module in folder as the agent is released.
+// build builds a program of the module in folder as the Makefile builds the
+// agent.
 func build(ctx context.Context, folder, source, program string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, source)
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "nethttpomithttp2", "-trimpath", "-ldflags", "-s -w", "-o", program, source)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -52,7 +52,10 @@ func (l *ourLocker) lock(ctx context.Context) error {
 
 // newClaim begins a new acquisition.
 func (l *ourLocker) newClaim() {
-	l.claim = lockagent.Claim{Owner: uuid.NewString(), Permits: 1, TTL: oursTTL}
+	l.claim = lockagent.Claim{
+		Owner: uuid.NewString(), Permits: 1, TTL: oursTTL,
+		Pod: "bench-7c9f6b5d4-x2x9k", Namespace: "bench", Node: "node-1.example.internal", // as an agent says who it is
+	}
 }
 
 func (l *ourLocker) acquire(ctx context.Context) (bool, error) {
