@@ -3,28 +3,31 @@ package main
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 )
 
-// fakeLock locks within the process; broken, it lets everyone in.
+// fakeLock locks within the process: whoever can send holds. Broken, it lets
+// everyone in.
 type fakeLock struct {
-	mu     *sync.Mutex
+	held   chan struct{}
 	broken bool
 }
 
 func (l fakeLock) lock(ctx context.Context) error {
-	for !l.broken && !l.mu.TryLock() {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	if l.broken {
+		return nil
 	}
-	return nil
+	select {
+	case l.held <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (l fakeLock) unlock(context.Context) error {
 	if !l.broken {
-		l.mu.Unlock()
+		<-l.held
 	}
 	return nil
 }
@@ -32,8 +35,8 @@ func (l fakeLock) unlock(context.Context) error {
 func (l fakeLock) close() {}
 
 func fakeContender(broken bool) contender {
-	mu := new(sync.Mutex)
-	return contender{"fake", func(_, _ string) (locker, error) { return fakeLock{mu, broken}, nil }}
+	held := make(chan struct{}, 1)
+	return contender{"fake", func(_, _ string) (locker, error) { return fakeLock{held, broken}, nil }}
 }
 
 func TestRelayCountsHandoffs(t *testing.T) {
