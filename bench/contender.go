@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -45,15 +46,12 @@ func closeAll(lockers []locker) {
 
 // inTurn is the order of contenders in a round, from 1: forwards, then
 // backwards, so that none is always the first after a pause.
-func inTurn(round int, contenders []contender) []contender {
-	if round%2 == 1 {
-		return contenders
+func inTurn[T any](round int, contenders []T) []T {
+	order := slices.Clone(contenders)
+	if round%2 == 0 {
+		slices.Reverse(order)
 	}
-	backwards := make([]contender, len(contenders))
-	for i, c := range contenders {
-		backwards[len(contenders)-1-i] = c
-	}
-	return backwards
+	return order
 }
 
 var lockNames atomic.Int64

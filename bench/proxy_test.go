@@ -45,6 +45,16 @@ func talk(t *testing.T, conn net.Conn, line string, want bool) bool {
 	return err == nil && string(got) == line
 }
 
+func dial(t *testing.T, p *proxy) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
 func TestProxyFailsWhereItIsTold(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -69,21 +79,15 @@ func TestProxyFailsWhereItIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(p.close)
-			var conns [2]net.Conn
-			for i := range conns {
-				if conns[i], err = net.Dial("tcp", p.listener.Addr().String()); err != nil {
-					t.Fatal(err)
-				}
-				defer conns[i].Close()
-			}
+			first, second := dial(t, p), dial(t, p)
 			for _, say := range []struct {
 				what string
 				conn net.Conn
 				want bool
 			}{
-				{"fault", conns[0], tc.wantReply},
-				{"later, on the same connection", conns[0], tc.wantSame},
-				{"on another connection", conns[1], tc.wantAnother},
+				{"fault", first, tc.wantReply},
+				{"later, on the same connection", first, tc.wantSame},
+				{"on another connection", second, tc.wantAnother},
 			} {
 				if got := talk(t, say.conn, say.what, say.want); got != say.want {
 					t.Errorf("reply to %q: %t, want %t", say.what, got, say.want)

@@ -37,7 +37,7 @@ func weigh(pid int, url string, restFor time.Duration) (w weight, err error) {
 	if err != nil {
 		return w, err
 	}
-	if err := load(url); err != nil {
+	if err := burst(url); err != nil {
 		return w, err
 	}
 	after, err := readCPU(pid)
@@ -104,8 +104,8 @@ func memoryField(status, name string) (float64, error) {
 	return 0, fmt.Errorf("no %s in /proc/PID/status", name)
 }
 
-// load sends all requests, over connections that stay open.
-func load(url string) error {
+// burst sends all requests, over connections that stay open.
+func burst(url string) error {
 	var all sync.WaitGroup
 	failed := make(chan error, loadConnections)
 	for range loadConnections {
