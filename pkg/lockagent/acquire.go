@@ -76,14 +76,12 @@ func (l *loop) queued(r result) {
 		l.retry(listen, waitBackoff)
 	default:
 		l.plan(acquire, r.sent+l.interval())
-		if r.answer.Position == 1 {
-			l.firstInLine(r.answer.RetryAfter)
-		}
+		l.lookAfter(r.answer.RetryAfter)
 	}
 }
 
-// firstInLine asks again when a hold can have expired, for nobody announces that.
-func (l *loop) firstInLine(after time.Duration) {
+// lookAfter asks again when a hold can have expired, for nobody announces that.
+func (l *loop) lookAfter(after time.Duration) {
 	if after > 0 {
 		l.due = min(l.due, l.clock.Boot()+after+headSlack)
 	}
@@ -106,7 +104,7 @@ func (l *loop) woken(w Wake, open bool) {
 		l.plan(confirm, now)
 	case w.Kind == WakeNext:
 		l.show(func(s *State, _ *lease) { s.Position = 1 })
-		l.firstInLine(w.After)
+		l.lookAfter(w.After)
 	default:
 		l.plan(acquire, now)
 	}

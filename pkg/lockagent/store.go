@@ -62,7 +62,7 @@ type Answer struct {
 	// If not granted:
 	Position   int           // place in the queue, from 1
 	Waiters    int           // length of the queue
-	RetryAfter time.Duration // when a permit can become free without anyone saying so; 0 if unknown
+	RetryAfter time.Duration // when to ask again because nobody will say so; 0: at the next heartbeat
 	Limit      int           // the smallest permits among the caller and the live holders
 }
 

@@ -49,10 +49,21 @@ func (l *lock) acquire(c lockagent.Claim) lockagent.Answer {
 		l.leave(c.Owner)
 		return lockagent.Answer{Granted: true, Token: h.token}
 	}
-	return lockagent.Answer{
-		Position: l.place(c.Owner) + 1, Waiters: len(l.queue),
-		RetryAfter: l.earliest(), Limit: l.limit(c.Permits),
+	answer := lockagent.Answer{Position: l.place(c.Owner) + 1, Waiters: len(l.queue), Limit: l.limit(c.Permits)}
+	if l.nextInLine(c.Owner) {
+		answer.RetryAfter = l.earliest()
 	}
+	return answer
+}
+
+// nextInLine tells whether everyone before owner has an offer.
+func (l *lock) nextInLine(owner string) bool {
+	for _, w := range l.queue[:l.place(owner)] {
+		if l.holds[w.claim.Owner] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *lock) renew(c lockagent.Claim) lockagent.Renewal {

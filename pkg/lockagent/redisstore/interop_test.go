@@ -1,6 +1,8 @@
 package redisstore_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -33,7 +35,7 @@ func TestMutexExcludesProgramsThatSetTheSameKey(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("behind a foreigner, who tells nobody of its release (-want +got):\n%s", diff)
 		}
-		if got := acquire(t, store, claim("c", 1)); got.RetryAfter <= time.Second {
+		if got := acquire(t, store, claim("c", 1)); got.RetryAfter != 0 {
 			t.Errorf("the second in line is to look after %s too, want only the first to", got.RetryAfter)
 		}
 		if got := renew(t, store, claim("a", 1)).Outcome; got != lockagent.Taken {
@@ -99,4 +101,28 @@ func TestSemaphoreExcludesProgramsThatUseTheSameSet(t *testing.T) {
 			take(t, store, claim(owner, 2))
 		}
 	})
+}
+
+// A permit of another program may be one for ever, or until a time that is
+// further away than Redis can count. Miniredis writes such scores another way.
+func TestSemaphoreWithAPermitThatEndsNoMore(t *testing.T) {
+	for _, score := range []float64{math.Inf(1), 1e300, 1e19, 9e15} {
+		t.Run(fmt.Sprint(score), func(t *testing.T) {
+			s := startReal(t)
+			ctx, store := t.Context(), s.open(t, agentenv.Semaphore, resource)
+			s.raw.ZAdd(ctx, semaphoreKey, redis.Z{Score: score, Member: "foreigner"})
+			take(t, store, claim("a", 2))
+			if got := acquire(t, store, claim("b", 2)); got.Granted || got.RetryAfter <= 0 || got.RetryAfter > time.Second {
+				t.Errorf("got %+v, want to wait and look once a second", got)
+			}
+			if got := renew(t, store, claim("a", 2)).Outcome; got != lockagent.Held {
+				t.Errorf("the renewal gives %q", got)
+			}
+			if left := s.raw.PTTL(ctx, semaphoreKey).Val(); left < 29*24*time.Hour {
+				t.Errorf("the set expires in %s, want about a month", left)
+			}
+			release(t, store, claim("a", 2))
+			take(t, store, claim("b", 2))
+		})
+	}
 }

@@ -29,6 +29,7 @@ func Run(t *testing.T, start func(*testing.T) Harness) {
 		"offers":    offers,
 		"permits":   permits,
 		"listening": listening,
+		"looking":   looking,
 	}
 	for group, rules := range groups {
 		for name, rule := range rules {

@@ -4,7 +4,7 @@
 -- ARGV     3 ttl in ms   4 permits   5 priority
 --          6-11 pod, namespace, node, workload, replicaset, revision
 -- Answers  {"granted", token}
---          {"busy", position, waiters, ms until a permit can become free, limit}
+--          {"busy", position, waiters, ms until the caller has to look, limit}
 --          {"other"}: held as the other kind; nothing was changed
 
 local SHARE = 10 ^ 13 -- of the scores, for each priority; more than ms since 1970
@@ -12,21 +12,23 @@ local FOREIGN = 1000 -- ms between looks at a holder that will not call
 
 local priority = tonumber(ARGV[5])
 
+local SOON = 1 -- ms until a caller helps on with more dead than one call drops
+
 -- Drops waiters that are silent and permits that have expired, at most a hundred
--- of each. Tells whether there were any.
+-- of each. Tells whether there were any, and whether there may be more.
 local function purge()
   local dead = redis.call('ZRANGEBYSCORE', heartbeats, '-inf', int(now), 'LIMIT', 0, VISITS)
   for _, owner in ipairs(dead) do
     drop_waiter(owner)
   end
   if mutex then
-    return #dead > 0
+    return #dead > 0, #dead == VISITS
   end
   local expired = redis.call('ZRANGEBYSCORE', lock, '-inf', int(now), 'LIMIT', 0, VISITS)
   for _, owner in ipairs(expired) do
     drop_hold(owner)
   end
-  return #dead + #expired > 0
+  return #dead + #expired > 0, #dead == VISITS or #expired == VISITS
 end
 
 -- A new waiter goes behind all of its priority, also if the clock went back.
@@ -70,12 +72,34 @@ local function foreign()
   return count() > redis.call('ZCARD', limits)
 end
 
-local function busy()
-  local position, retry = redis.call('ZRANK', queue, me) + 1, until_free()
-  if position == 1 and foreign() then
-    retry = retry == 0 and FOREIGN or math.min(retry, FOREIGN)
+-- Tells whether all before the caller have a hold already, offers that they have
+-- not answered. Then nobody but the caller looks when a permit can become free.
+local function next_in_line(position)
+  local first
+  if position > 1 and position <= count() + 1 then
+    walk(function(owner)
+      first = owner
+      return true
+    end)
   end
-  return {'busy', position, redis.call('ZCARD', queue), retry, math.min(claim.permits, smallest())}
+  return position == 1 or first == me
+end
+
+-- Milliseconds until the caller has to look by itself; 0: at its next heartbeat.
+local function look(position, more)
+  if more then
+    return SOON
+  end
+  local wait = next_in_line(position) and until_free() or 0
+  if position == 1 and foreign() then
+    wait = wait == 0 and FOREIGN or math.min(wait, FOREIGN)
+  end
+  return wait
+end
+
+local function busy(more)
+  local position = redis.call('ZRANK', queue, me) + 1
+  return {'busy', position, redis.call('ZCARD', queue), look(position, more), math.min(claim.permits, smallest())}
 end
 
 if holds(me) and prolong(claim.ttl) then
@@ -87,7 +111,10 @@ if other_held() then
   return {'other'}
 end
 local waiting = redis.call('ZCARD', queue) > 0
-local dropped = (waiting or not mutex) and purge()
+local dropped, more = false, false
+if waiting or not mutex then
+  dropped, more = purge()
+end
 local taken, limit = count(), smallest()
 local token
 if not waiting and taken < math.min(claim.permits, limit) then
@@ -98,4 +125,4 @@ else
     token = serve(me, dropped)
   end
 end
-return token and {'granted', int(token)} or busy()
+return token and {'granted', int(token)} or busy(more)

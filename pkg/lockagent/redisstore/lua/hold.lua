@@ -19,16 +19,17 @@ local function holds(owner)
   return expiry and tonumber(expiry) > now
 end
 
--- Milliseconds until a permit can become free without a release; 0: never.
+-- Milliseconds until a permit can become free without a release; 0: never. Not
+-- all that another program has written there is a number that can be passed on.
 local function until_free()
   local left
   if mutex then
-    left = redis.call('PTTL', lock)
+    left = redis.call('PTTL', lock) -- -2: it has ended while the script ran
   else
     local first = redis.call('ZRANGEBYSCORE', lock, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     left = first[2] and tonumber(first[2]) - now or -1
   end
-  return left < 0 and 0 or left + 1
+  return left == -1 and 0 or math.min(math.max(left, 0) + 1, HOUR)
 end
 
 -- Ends a hold, or what is left of one.
@@ -44,7 +45,8 @@ local function drop_hold(owner)
 end
 
 -- A semaphore's set outlives its members by an hour, and those that another
--- program has put there without an expiry. Its expiry is never brought forward.
+-- program has put there without an expiry, though not by more than a month. Its
+-- expiry is never brought forward.
 local function keep_lock()
   local left = redis.call('PTTL', lock)
   if left >= HOUR then
@@ -53,7 +55,7 @@ local function keep_lock()
   local wanted = HOUR
   if left == -1 then
     local highest = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')
-    wanted = math.max(HOUR, tonumber(highest[2] or 0) - now)
+    wanted = math.min(math.max(HOUR, tonumber(highest[2] or 0) - now), MONTH)
   end
   redis.call('PEXPIRE', lock, int(wanted))
 end
