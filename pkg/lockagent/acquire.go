@@ -64,6 +64,7 @@ func (l *loop) acquireAgain() {
 func (l *loop) queued(r result) {
 	now := l.clock.Boot()
 	l.failures = 0
+	l.rec.Token, l.rec.AcquiredAt, l.rec.Deadline = 0, time.Time{}, 0 // of a grant that came too late
 	l.show(func(s *State, _ *lease) {
 		s.Position, s.Waiters, s.Error = r.answer.Position, r.answer.Waiters, nil
 	})
@@ -125,7 +126,8 @@ func (l *loop) confirmed(r result) {
 // hold begins to hold what r granted. It does not when the answer came so late
 // that the hold would be lost already, or when it cannot be put on record, for
 // the app must not start on a hold that no later process would know of. Then it
-// acquires again, which grants the same hold with a full TTL.
+// acquires again, which grants the same hold with a full TTL; but not before the
+// record can be written, for meanwhile the hold should end and be another's.
 func (l *loop) hold(r result, token int64) bool {
 	now := l.clock.Boot()
 	l.rec.Epoch, l.rec.BootID = l.epoch, l.bootID // of an adopted hold, they were another run's
@@ -139,6 +141,7 @@ func (l *loop) hold(r result, token int64) bool {
 		return false
 	}
 	if err := l.save(); err != nil {
+		l.saved = false
 		l.stateDirProblem(err)
 		l.retry(acquire, waitBackoff)
 		return false

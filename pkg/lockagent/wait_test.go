@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/memstore"
@@ -202,4 +204,69 @@ func refuseAcquire(ctx context.Context, c memstore.Call, do func()) error {
 	}
 	do()
 	return nil
+}
+
+// What cannot be held must not be kept from others either: with a state folder
+// that has become unwritable the agent would be granted the same hold for ever.
+func TestGrantThatCannotBePutOnRecordIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memstore.NewServer()
+		store, first := other(t, server, "first", time.Hour)
+		p := newPod(t, server).init().start()
+		if err := os.RemoveAll(p.cfg.StateDir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p.cfg.StateDir, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		sleep(time.Second)
+		p.wantPhase(lockagent.Waiting)
+		sleep(30 * time.Second)
+		other(t, server, "next", time.Hour)
+		if diff := cmp.Diff([]string{"next"}, server.Holders()); diff != "" {
+			t.Errorf("holders (-want +got):\n%s", diff)
+		}
+		if got := p.state().Error; got == nil || got.Code != lockagent.CodeStateDir {
+			t.Errorf("problem = %+v, want code %s", got, lockagent.CodeStateDir)
+		}
+
+		if err := os.Remove(p.cfg.StateDir); err != nil { // mended: the agent makes the folder
+			t.Fatal(err)
+		}
+		sleep(30 * time.Second)
+		if diff := cmp.Diff(1, len(server.Queue())); diff != "" {
+			t.Errorf("queue (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A grant that came too late to be held, and was lost then, leaves nothing to the
+// next one.
+func TestNextHoldBeginsWhenItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memstore.NewServer()
+		p := newPod(t, server).init()
+		late := true
+		p.store.Intercept(func(_ context.Context, c memstore.Call, do func()) error {
+			do()
+			if c.Op == "acquire" && late {
+				late = false
+				p.machine.suspend(31 * time.Second)
+				server.Advance(31 * time.Second)
+				server.Give("orders/etl", "other", time.Minute)
+			}
+			return nil
+		})
+		p.start()
+		p.wantPhase(lockagent.Waiting)
+		sleep(61 * time.Second)
+		p.wantPhase(lockagent.Holding)
+		st := p.state()
+		if got := time.Time(*st.AcquiredAt); got.Before(time.Time(st.Since).Add(-time.Millisecond)) {
+			t.Errorf("acquired at %s, but held since %s", got, time.Time(st.Since))
+		}
+	})
 }
