@@ -102,13 +102,22 @@ func and(vars map[string]string, more ...string) map[string]string {
 // launch starts the program with nothing but vars in its environment.
 func launch(t *testing.T, vars map[string]string, args ...string) *process {
 	t.Helper()
+	output := &lines{}
+	p := launchTo(t, vars, output, args...)
+	p.output = output
+	return p
+}
+
+// launchTo has the program write to output.
+func launchTo(t *testing.T, vars map[string]string, output io.Writer, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, dir: vars["HOLDFAST_DIR"], output: &lines{}, ended: make(chan struct{})}
 	p.cmd = exec.Command(binary, args...)
 	p.cmd.Env = []string{}
 	for name, value := range vars {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	p.cmd.Stdout, p.cmd.Stderr = output, output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.client.Transport = &http.Transport{
 		DisableKeepAlives: true,
@@ -137,6 +146,12 @@ func launch(t *testing.T, vars map[string]string, args ...string) *process {
 func start(t *testing.T, vars map[string]string) *process {
 	t.Helper()
 	p := launch(t, vars)
+	p.awaitAPI()
+	return p
+}
+
+func (p *process) awaitAPI() {
+	p.t.Helper()
 	p.await("the API answers", func() bool {
 		resp, err := p.client.Get("http://localhost/v1/state")
 		if err != nil {
@@ -145,7 +160,6 @@ func start(t *testing.T, vars map[string]string) *process {
 		_ = resp.Body.Close()
 		return true
 	})
-	return p
 }
 
 // await looks until something is true, which it must become.

@@ -21,7 +21,9 @@ func run(p program) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	cfg, err := configure(p.lookup)
-	log := slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	out := newLogWriter(p.stderr)
+	defer out.Close()
+	log := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	if err != nil {
 		return p.refuse(ctx, cfg, log, err)
 	}
@@ -35,7 +37,10 @@ func run(p program) int {
 		doors.Close()
 		return p.refuse(ctx, cfg, log, err)
 	}
-	agent := lockagent.New(cfg, store, lockagent.Options{Log: log, Version: versionText()})
+	agent := lockagent.New(cfg, store, lockagent.Options{Log: log, Version: versionText(), Exit: func(code int) {
+		out.Close()
+		os.Exit(code)
+	}})
 	closeDoors := lockagent.Serve(doors, agent, log)
 	code := agent.Run(ctx)
 	closeDoors()
