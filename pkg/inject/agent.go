@@ -107,14 +107,15 @@ func restartRules(req *Request) []corev1.ContainerRestartRule {
 }
 
 // startupProbe lets nothing follow, the liveness probe included, before the agent
-// listens. It never fails for good: an agent that cannot start yet tries again.
+// listens. Half a minute is longer than an agent rests that cannot be started.
 func startupProbe(req *Request) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler:     get("/startz", req),
-		TimeoutSeconds:   5,
-		PeriodSeconds:    1,
-		SuccessThreshold: 1,
-		FailureThreshold: math.MaxInt32,
+		ProbeHandler:                  get("/startz", req),
+		TimeoutSeconds:                1,
+		PeriodSeconds:                 1,
+		SuccessThreshold:              1,
+		FailureThreshold:              30,
+		TerminationGracePeriodSeconds: new(int64(1)),
 	}
 }
 

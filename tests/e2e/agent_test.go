@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // An agent that is killed takes its app with it, as nobody would stop the app in
@@ -112,22 +115,40 @@ func TestAStarvedAgentNeverSharesItsLock(t *testing.T) {
 	})
 }
 
-// A waiting agent that was frozen for so long that its place is gone queues again
-// when it goes on.
-func TestCaseB12AWaiterThatWasFrozenQueuesAgain(t *testing.T) {
+// A waiting agent that stands still is restarted, and its pod still has its turn.
+func TestCaseB12AFrozenWaiterIsRestartedAndHasItsTurn(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.pod("first", mutex(lockName))
 	s.awaitLives(startWithin, 1)
 	waiter := s.pod("second", mutex(lockName))
 	s.awaitWaiters(1)
-	agent := s.agentOf(waiter)
-	s.freeze(agent)
-	pause(ttl20 + 5*time.Second)
-	s.signal(agent, syscall.SIGCONT)
-	pause(ttl20 / 2)
+	s.eventually(startWithin, "its gate waits", func() bool {
+		return status(s.get("second"), gateName).State.Running != nil
+	})
+	frozen := s.agentOf(waiter)
+	s.freeze(frozen)
+	s.awaitNextAgent(waiter, frozen)
+	pause(ttl20 + 5*time.Second) // its old place, if it had one, is forgotten
 	s.delete("first", -1)
 	s.mustHandOver(0)
+}
+
+// A new image for the agent alone would be a TERM with its preStop hook, as if the
+// app had ended, in a pod whose app runs on. So it is refused; other images are
+// the user's own business.
+func TestTheAgentsImageCannotChange(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.pod("pod", mutex(lockName))
+	s.awaitLives(startWithin, 1)
+	before := s.mustHold()
+	patch := []byte(`{"spec":{"initContainers":[{"name":"` + agentName + `","image":"` + agentImage + `-again"}]}}`)
+	_, err := shared.CoreV1().Pods(s.namespace).Patch(t.Context(), "pod", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err == nil || !strings.Contains(err.Error(), "the image of holdfast-agent cannot change") {
+		t.Errorf("the new image got %v, want a refusal that says why", err)
+	}
+	s.mustBeSame(before)
 }
 
 // TERM to the agent alone, as from a hand at the node's tools: nobody told it

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	agentName = "holdfast-agent"
-	appImage  = "holdfast.local/app:e2e"
+	agentName  = "holdfast-agent"
+	gateName   = "holdfast-gate"
+	agentImage = "holdfast.local/agent:e2e"
+	appImage   = "holdfast.local/app:e2e"
 )
 
 // mutex is the annotations of a pod under a mutex, with further keys and values.

@@ -40,14 +40,14 @@ func TestShapesOfPodsThatStart(t *testing.T) {
 		"with its own init container and native sidecar": {
 			pod: []func(*corev1.PodSpec){ownInit},
 			check: func(t *testing.T, _ *trial, pod *corev1.Pod) {
-				mustOrder(t, pod, "holdfast-init", agentName, "own", "sidecar")
+				mustOrder(t, pod, "holdfast-init", agentName, gateName, "own", "sidecar")
 			},
 		},
 		"with the agent last": {
 			annotations: []string{"order", "last"},
 			pod:         []func(*corev1.PodSpec){ownInit},
 			check: func(t *testing.T, _ *trial, pod *corev1.Pod) {
-				mustOrder(t, pod, "own", "sidecar", "holdfast-init", agentName)
+				mustOrder(t, pod, "own", "sidecar", "holdfast-init", agentName, gateName)
 			},
 		},
 		"of two containers, one of which can see the lock": {
