@@ -58,6 +58,8 @@ local function grant(owner, ttl, claim, taken)
   local token = record(owner, claim)
   if mutex or stale() then -- of a mutex they are always new
     keep_holders()
+  else
+    redis.call('PEXPIRE', limits, HOUR) -- new, if it was evicted
   end
   return token
 end

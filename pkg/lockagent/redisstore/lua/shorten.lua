@@ -19,5 +19,6 @@ else
   end
 end
 local token, asked = token_of(me)
+keep()
 walk(tell_next)
 return {'held', int(token), asked}
