@@ -26,6 +26,7 @@ type bench struct {
 	results results
 
 	redisVersion string
+	loadBefore   string // the machine's load average; above zero, others were at work
 
 	rounds   int           // of every figure that alternates
 	handoffs int           // timed in a round of one contender
@@ -125,7 +126,7 @@ func (e *bench) run(ctx context.Context, chosen []figure) (err error) {
 		return err
 	}
 	defer e.redis.stop()
-	e.redisVersion = e.redis.version(ctx)
+	e.redisVersion, e.loadBefore = e.redis.version(ctx), loadAverage()
 	for _, f := range chosen {
 		start := time.Now()
 		if err := f.measure(ctx, e); err != nil {
@@ -144,4 +145,14 @@ func (e *bench) agentProgram(ctx context.Context) (string, error) {
 	program, err := buildAgent(ctx, e.folder)
 	e.program = program
 	return program, err
+}
+
+// loadAverage is the machine's over the last minute.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	minute, _, _ := strings.Cut(string(text), " ")
+	return minute
 }

@@ -18,8 +18,8 @@ var header = []string{"figure", "ours", "peer", "ratio", "aim", ""}
 
 func newReport(e *bench, chosen []figure) report {
 	return report{
-		conditions: fmt.Sprintf("%s/%s, %d CPUs shared by Redis and all clients; Redis %s without persistence, over TCP on loopback; %s; rounds: %d.",
-			runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), e.redisVersion, runtime.Version(), e.rounds),
+		conditions: fmt.Sprintf("%s/%s, %d CPUs shared by Redis and all clients; Redis %s without persistence, over TCP on loopback; %s; rounds: %d; load average before: %s.",
+			runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), e.redisVersion, runtime.Version(), e.rounds, e.loadBefore),
 		figures: chosen,
 		results: &e.results,
 	}
