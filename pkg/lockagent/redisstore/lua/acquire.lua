@@ -118,7 +118,7 @@ end
 local taken, limit = count(), smallest()
 local token
 if not waiting and taken < math.min(claim.permits, limit) then
-  token = grant(me, claim.ttl, claim, taken)
+  token = grant(me, claim.ttl, claim, taken, limit)
 else
   heartbeat()
   if dropped or taken < limit then

@@ -44,7 +44,8 @@ end
 
 -- Makes the owner a holder for ttl ms and returns its token. taken is the number
 -- of live holds: where there is none, what is left in holders is of dead ones.
-local function grant(owner, ttl, claim, taken)
+-- limit is what smallest() has said.
+local function grant(owner, ttl, claim, taken, limit)
   if taken == 0 and redis.call('HLEN', holders) > 0 then
     redis.call('DEL', holders, limits)
   end
@@ -56,10 +57,8 @@ local function grant(owner, ttl, claim, taken)
     redis.call('ZADD', limits, claim.permits, owner)
   end
   local token = record(owner, claim)
-  if mutex or stale() then -- of a mutex they are always new
+  if mutex or limit == math.huge or stale() then -- new: a mutex' always, limits where it was empty
     keep_holders()
-  else
-    redis.call('PEXPIRE', limits, HOUR) -- new, if it was evicted
   end
   return token
 end
@@ -68,11 +67,11 @@ end
 -- changed, if it does not listen, or has not called since an offer that it did
 -- not answer: its connection may be dead, and offering again would keep everyone
 -- behind it waiting for as long as its place is kept.
-local function offer(owner, claim, taken)
+local function offer(owner, claim, taken, limit)
   if claim.offered or not publish(owner, 'offer') then
     return false
   end
-  grant(owner, math.min(OFFER, claim.ttl), claim, taken)
+  grant(owner, math.min(OFFER, claim.ttl), claim, taken, limit)
   redis.call('HSET', waiters, owner .. ':offered', int(now))
   return true
 end
@@ -91,8 +90,8 @@ local function serve(caller, tell)
       return not tell or owner == caller or tell_next(owner)
     end
     if owner == caller then
-      token = grant(owner, claim.ttl, claim, taken)
-    elseif not offer(owner, claim, taken) then
+      token = grant(owner, claim.ttl, claim, taken, limit)
+    elseif not offer(owner, claim, taken, limit) then
       return false
     end
     tell, taken, limit = true, taken + 1, math.min(limit, claim.permits)
