@@ -95,7 +95,7 @@ func TestAFrozenAgentWithoutRedisStopsTheAppInTime(t *testing.T) {
 	end := s.cutOff()
 	s.freeze(s.agentOf(pod))
 	s.mustDieBy(end, 1)
-	figure("loss", "agent frozen, 30 s TTL", share(s.lives(), end, 30*time.Second))
+	figure(loss, "an agent that is frozen meanwhile", "", share(s.lives(), end, 30*time.Second))
 }
 
 // An agent with hardly any CPU is late with all it does, TERM included; even so

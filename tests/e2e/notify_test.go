@@ -21,7 +21,7 @@ func TestNotifyOnlyTells(t *testing.T) {
 	if gone := s.lives()[0].at("held", "-"); gone > end-ttl/10 {
 		t.Errorf("held was there until %s before the end of the hold, want %s", end-gone, ttl/10)
 	}
-	figure("loss", "on-lost: notify, 5 s TTL, file held gone", 1-(end-s.lives()[0].at("held", "-")).Seconds()/ttl.Seconds())
+	figure(loss, "on-lost: notify (5 s TTL): the file held is gone", "", 1-(end-s.lives()[0].at("held", "-")).Seconds()/ttl.Seconds())
 	s.eventually(ttl+5*time.Second, "the lock is free", func() bool { _, held := s.held(); return !held })
 
 	s.link.restore()

@@ -32,14 +32,18 @@ func (s *trial) agentOf(pod *corev1.Pod) process {
 }
 
 func findAgent(uid string) process {
+	return findProcess("/holdfast-agent\x00run\x00", "HOLDFAST_POD_UID="+uid+"\x00")
+}
+
+// findProcess is one by its command line and a part of its environment, 0 if
+// there is none.
+func findProcess(command, variable string) process {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range folders {
-		command, _ := os.ReadFile(filepath.Join(folder, "cmdline"))
-		if !bytes.Equal(command, []byte("/holdfast-agent\x00run\x00")) {
+		if line, _ := os.ReadFile(filepath.Join(folder, "cmdline")); string(line) != command {
 			continue
 		}
-		environ, _ := os.ReadFile(filepath.Join(folder, "environ"))
-		if bytes.Contains(environ, []byte("HOLDFAST_POD_UID="+uid+"\x00")) {
+		if environ, _ := os.ReadFile(filepath.Join(folder, "environ")); bytes.Contains(environ, []byte(variable)) {
 			n, _ := strconv.Atoi(filepath.Base(folder))
 			return process(n)
 		}
