@@ -77,7 +77,7 @@ end
 local function next_in_line(position)
   local first
   if position > 1 and position <= count() + 1 then
-    walk(function(owner)
+    walk(alive, function(owner)
       first = owner
       return true
     end)

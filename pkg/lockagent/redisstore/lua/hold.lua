@@ -32,13 +32,17 @@ local function until_free()
   return left == -1 and 0 or math.min(math.max(left, 0) + 1, HOUR)
 end
 
--- Ends a hold, or what is left of one.
+local cleared = false -- there is nothing in holders
+
+-- Ends a hold, or what is left of one. All that is in a mutex' holders is of one
+-- that holds, or of dead ones.
 local function drop_hold(owner)
-  redis.call('HDEL', holders, fields(owner, HOLDER))
   if mutex then
-    redis.call('DEL', lock)
-    holder = false
+    redis.call('HLEN', holders) -- one of a wrong type ends it here, with the hold as it was
+    redis.call('DEL', lock, holders)
+    holder, cleared = false, true
   else
+    redis.call('HDEL', holders, fields(owner, HOLDER))
     redis.call('ZREM', lock, owner)
     redis.call('ZREM', limits, owner)
   end

@@ -43,10 +43,11 @@ local function other_held()
 end
 
 -- Makes the owner a holder for ttl ms and returns its token. taken is the number
--- of live holds: where there is none, what is left in holders is of dead ones.
+-- of live holds: where there is none, what is left in holders is of dead ones,
+-- unless it was cleared a moment ago.
 -- limit is what smallest() has said.
 local function grant(owner, ttl, claim, taken, limit)
-  if taken == 0 and redis.call('HLEN', holders) > 0 then
+  if taken == 0 and not cleared and redis.call('HLEN', holders) > 0 then
     redis.call('DEL', holders, limits)
   end
   if mutex then
@@ -83,8 +84,14 @@ end
 -- when something was given, the next one in line is told so.
 local function serve(caller, tell)
   local taken, limit = count(), smallest()
-  local full, token = false, nil
-  walk(function(owner, claim)
+  local full, token = taken >= limit, nil
+  local function read(owner) -- of whom nothing is given to, less is read
+    if full then
+      return alive(owner)
+    end
+    return waiter(owner)
+  end
+  walk(read, function(owner, claim)
     full = full or taken >= math.min(claim.permits, limit)
     if full then
       return not tell or owner == caller or tell_next(owner)
@@ -95,6 +102,7 @@ local function serve(caller, tell)
       return false
     end
     tell, taken, limit = true, taken + 1, math.min(limit, claim.permits)
+    full = taken >= limit
   end)
   if token then
     leave(caller)

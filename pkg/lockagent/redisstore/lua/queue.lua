@@ -1,7 +1,7 @@
 -- queue.lua follows hold.lua in every script: the waiters and their order.
 
 local WAITER = {'expiry', 'ttl', 'permits', 'offered', unpack(DETAILS)}
-local CHUNK = 16 -- waiters read at once
+local FEW, MANY = 4, 64 -- waiters read at once: at first, and at most
 local VISITS = 100 -- waiters looked at closely in one call
 local PENDING = 1000 -- waiters with an unanswered offer passed over in one call
 
@@ -39,7 +39,12 @@ local function prolong(ttl)
   return true
 end
 
--- What a waiter asked for, or nil if it has not called for its ttl.
+-- Tells whether a waiter has called within its ttl.
+local function alive(owner)
+  return tonumber(redis.call('HGET', waiters, owner .. ':expiry') or 0) > now
+end
+
+-- What a waiter asked for, or nil if it has not called within its ttl.
 local function waiter(owner)
   local claim = {}
   for i, value in ipairs(redis.call('HMGET', waiters, fields(owner, WAITER))) do
@@ -52,12 +57,14 @@ local function waiter(owner)
   return claim
 end
 
--- Calls visit(owner, claim) for the live waiters in order until it returns true,
--- leaving out those that have an offer already. Drops the dead ones on its way.
-local function walk(visit)
-  local rank, visits, pending = 0, 0, 0
+-- Calls visit(owner, read(owner)) for the live waiters in order until it returns
+-- true, leaving out those that have an offer already. read is alive or waiter.
+-- Drops the dead ones on its way.
+local function walk(read, visit)
+  local rank, visits, pending, size = 0, 0, 0, FEW
   while visits < VISITS and pending < PENDING do
-    local chunk = redis.call('ZRANGE', queue, rank, rank + CHUNK - 1)
+    local chunk = redis.call('ZRANGE', queue, rank, rank + size - 1)
+    size = math.min(2 * size, MANY)
     if #chunk == 0 then
       return
     end
@@ -66,11 +73,11 @@ local function walk(visit)
       if owner == holder or tonumber(expiries[i] or 0) > now then
         pending, rank = pending + 1, rank + 1
       else
-        local claim = waiter(owner)
+        local seen = read(owner)
         visits = visits + 1
-        if not claim then
+        if not seen then
           drop_waiter(owner)
-        elseif visit(owner, claim) then
+        elseif visit(owner, seen) then
           return
         else
           rank = rank + 1

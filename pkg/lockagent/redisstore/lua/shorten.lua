@@ -20,5 +20,5 @@ else
 end
 local token, asked = token_of(me)
 keep()
-walk(tell_next)
+walk(alive, tell_next)
 return {'held', int(token), asked}
