@@ -197,3 +197,25 @@ func TestFilesInAFolderThatIsNone(t *testing.T) {
 		}
 	}
 }
+
+// Else each renewal would be one more line in the log.
+func TestSameTroubleWithAFileReadsTheSame(t *testing.T) {
+	f := NewFiles(filepath.Join(t.TempDir(), "gone"))
+	first, again := f.Publish(heldState), f.Publish(heldState)
+	if first == nil || again == nil || first.Error() != again.Error() {
+		t.Errorf("first %v, then %v, want the same error", first, again)
+	}
+}
+
+// A process that is killed while it writes leaves a file, and one only, however
+// often that happens: the folder is small, and memory.
+func TestKilledWriterLeavesOneFileAtMost(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".state.json.part"), []byte("half a st"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, NewFiles(dir), heldState)
+	if diff := cmp.Diff([]string{"held", "state.json"}, names(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}

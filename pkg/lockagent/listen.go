@@ -113,7 +113,7 @@ func listenSocket(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s: another agent answers there; give each its own %s", path, agentenv.DirVar)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return nil, fmt.Errorf("%w: it is where the agent's socket belongs; remove it, or set %s to another folder", err, agentenv.DirVar)
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
