@@ -25,8 +25,8 @@ const (
 //	hold, in time       holding at once; renew      adopt: renew before holding
 //	hold, out of time   lost: see lose.go           discard, queue anew
 //	lost                exit 87 again               discard, queue anew
-//	hold, given back    exit 87, as lost            discard, queue anew
-//	owner, given back   discard, queue anew         discard, queue anew
+//	hold, ending        lost: see lose.go           discard, queue anew
+//	owner, ending       discard, queue anew         discard, queue anew
 //	cannot be read      as lost; exit 87            queue anew
 //
 // In the left column with on-lost notify nothing ends: what is lost queues anew.
@@ -56,7 +56,7 @@ func (l *loop) start() {
 		l.queueAnew()
 	case rec.Owner == "":
 		l.queueAnew()
-	case rec.Token == 0 && !rec.over():
+	case rec.Token == 0 && !rec.Lost && !rec.Ending:
 		l.queue()
 	case beside && (rec.Token != 0 || rec.Lost):
 		l.startBesideApp()
@@ -79,14 +79,14 @@ func (l *loop) besideApp() bool {
 
 // inTime tells whether the record's hold is one still.
 func (l *loop) inTime() bool {
-	return !l.rec.over() && l.rec.BootID == l.bootID && l.clock.Boot() < l.holdEnd()
+	return !l.rec.Lost && l.rec.BootID == l.bootID && l.clock.Boot() < l.holdEnd()
 }
 
 func (l *loop) startAlone() {
 	now := l.clock.Boot()
 	l.queuedAt = now
 	l.publish(l.status.State())
-	if l.inTime() {
+	if l.inTime() && !l.rec.Ending {
 		l.plan(adopt, now)
 		return
 	}
@@ -95,16 +95,18 @@ func (l *loop) startAlone() {
 
 func (l *loop) startBesideApp() {
 	switch {
-	case l.inTime():
-		l.takeOver()
-	case l.rec.over() && l.cfg.StopsApp():
+	case l.rec.Lost && l.cfg.StopsApp():
 		l.show(func(s *State, _ *lease) { s.State = Lost })
-		l.log.Error("the app of a hold that is over may still run, ending again")
+		l.log.Error("the app of a lost hold may still run, ending again")
 		l.finish(ExitLost)
-	case l.rec.over():
+	case l.rec.Lost:
 		l.queueAnew()
-	default:
+	case !l.inTime():
 		l.lose(lossExpired)
+	case l.rec.Ending:
+		l.lose(lossGone)
+	default:
+		l.takeOver()
 	}
 }
 

@@ -28,7 +28,7 @@ type record struct {
 	AcquiredAt time.Time     `json:"acquiredAt,omitzero"`
 	Deadline   time.Duration `json:"deadlineNanoseconds,omitempty"` // boot time
 	Lost       bool          `json:"lost,omitempty"`                // this hold is over, and the app has to be stopped for it
-	Released   bool          `json:"released,omitempty"`            // its release was asked for, which may arrive late: this owner must not hold again
+	Ending     bool          `json:"ending,omitempty"`              // a request that ends or shortens it may arrive late: this owner must not hold again
 
 	AdoptedAt time.Duration `json:"adoptedAtNanoseconds,omitempty"` // boot time; when an agent last took over from a dead one beside a running app
 	LastLoss  *Loss         `json:"lastLoss,omitempty"`             // outlives the hold that it tells of
@@ -67,9 +67,6 @@ func (r record) save(stateDir string) error {
 	}
 	return writeAtomic(filepath.Join(stateDir, recordFile), b, 0o600)
 }
-
-// over tells whether nothing may be held by the record's owner any more.
-func (r record) over() bool { return r.Lost || r.Released }
 
 // wiped is the record once its hold is over and nothing depends on it any more.
 func (r record) wiped() record {

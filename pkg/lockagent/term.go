@@ -144,7 +144,7 @@ func atGracePeriod(sinceHook, grace time.Duration) bool {
 // may still be on its way, and no later process may hold by the owner it names.
 func (l *loop) giveBack() bool {
 	l.dropCall()
-	l.rec.Released = true
+	l.rec.Ending = true
 	if err := l.save(); err != nil {
 		l.log.Warn("the coming release is not on record", "error", err)
 	}
@@ -209,7 +209,7 @@ func (l *loop) cutShort(now, life time.Duration) {
 		l.log.Warn("the app may not have ended yet: the hold is left to end by itself", "by", l.frees())
 		return
 	}
-	l.rec.Deadline = short // before it is asked for: the answer may be lost
+	l.rec.Deadline, l.rec.Ending = short, true // before it is asked for: the answer may be lost
 	if err := l.save(); err != nil {
 		l.log.Warn("the shorter hold is not on record, so it is left as it is", "error", err, "by", l.frees())
 		return
@@ -220,6 +220,10 @@ func (l *loop) cutShort(now, life time.Duration) {
 	if r := l.await(l.call, lastRequest); r.err != nil {
 		l.log.Warn("could not cut the hold short; it frees itself", "by", l.frees(), "error", r.err)
 		return
+	}
+	l.rec.Ending = false // it has arrived, so that the next process can adopt
+	if err := l.save(); err != nil {
+		l.log.Warn("the next agent will not keep the hold", "error", err)
 	}
 	l.log.Warn("the app may not have ended yet: the hold ends soon unless an agent comes back", "by", l.wall(short))
 }
