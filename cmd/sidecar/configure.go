@@ -27,6 +27,9 @@ func configure(lookup func(string) (string, bool)) (agentenv.Config, error) {
 // readURL reads the address of Redis from a file, which is a key of a Secret.
 func readURL(file string) (string, error) {
 	b, err := os.ReadFile(file)
+	if strings.Contains(file, "://") {
+		err = errors.New("must name a file; an address belongs into HOLDFAST_REDIS_URL, without a password")
+	}
 	if err == nil && strings.TrimSpace(string(b)) == "" {
 		err = errors.New("is empty: it must hold an address such as redis://redis.example:6379")
 	}

@@ -110,6 +110,10 @@ func TestBadURLIsNotShown(t *testing.T) {
 		"unknown scheme":   "http://:hush-hush@redis.example",
 		"TLS, not yet":     "rediss://:hush-hush@redis.example",
 		"an unknown query": "redis://:hush-hush@redis.example?pool=9",
+		"with a slash":     "redis://user:123/hush-hush@redis.example",
+		"question mark":    "redis://user:123?hush-hush@redis.example",
+		"port too large":   "redis://user:99999/hush-hush@redis.example",
+		"socket's host":    "unix://hush-hush/@/run/redis.sock",
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := launch(t, variables(t, url))
@@ -120,6 +124,17 @@ func TestBadURLIsNotShown(t *testing.T) {
 				t.Errorf("the log is to name the redis url, and not to show it:\n%s", out)
 			}
 		})
+	}
+}
+
+// Nor where it does not belong.
+func TestURLInTheWrongVariableIsNotShown(t *testing.T) {
+	p := launch(t, and(variables(t, ""), "REDIS_URL_FILE", "redis://:hush-hush@redis.example"))
+	if code := p.exit(); code != lockagent.ExitConfig {
+		t.Errorf("exit code %d, want %d", code, lockagent.ExitConfig)
+	}
+	if out := p.output.String(); strings.Contains(out, "hush-hush") || !strings.Contains(out, "HOLDFAST_REDIS_URL_FILE: must name a file") {
+		t.Errorf("the log is to name the variable, and not to show it:\n%s", out)
 	}
 }
 

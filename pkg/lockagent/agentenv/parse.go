@@ -3,6 +3,7 @@ package agentenv
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -13,8 +14,10 @@ type VarError struct {
 	Err   error  // what it must be
 }
 
+// Error leaves out a value that looks like an address, which may have a login in
+// it, wherever it was put by mistake.
 func (e *VarError) Error() string {
-	if e.Value == "" {
+	if e.Value == "" || strings.Contains(e.Value, "://") {
 		return fmt.Sprintf("%s: %v", e.Name, e.Err)
 	}
 	return fmt.Sprintf("%s=%q: %v", e.Name, e.Value, e.Err)

@@ -43,6 +43,13 @@ func addressOf(u *url.URL) (address, error) {
 	if u.Fragment != "" {
 		return address{}, errors.New(`a "#" is not allowed; in a login write it as %23`)
 	}
+	behind := u.RawQuery
+	if u.Scheme != "unix" || u.Host != "" { // a socket's path may have one
+		behind += u.Path
+	}
+	if strings.Contains(behind, "@") {
+		return address{}, errors.New(`there is an "@" behind the host; in a login write / as %2F and ? as %3F`)
+	}
 	switch u.Scheme {
 	case "redis":
 		return tcpAddress(u)
