@@ -33,6 +33,9 @@ func TestAKilledAgentsPodRestartsWithItsHold(t *testing.T) {
 	if h := s.mustHold(); h.owner != before.owner {
 		t.Errorf("the owner changed")
 	}
+	if n := status(s.get("pod"), agentName).RestartCount; n != 1 {
+		t.Errorf("the agent's container shows %d restarts, want 1", n)
+	}
 }
 
 // A frozen agent is restarted beside its app, which notices nothing. The second

@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,11 +24,26 @@ func TestASecondDeploymentWaitsForTheEndOfTheFirst(t *testing.T) {
 	if n := len(s.lives()); n != 1 {
 		t.Fatalf("%d apps have started while the first one ran, want 1", n)
 	}
+	s.mustShow(s.podsOf("second")[0].Name, atTheGate)
 
 	if err := shared.AppsV1().Deployments(s.namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.mustHandOver(0)
+}
+
+// atTheGate is what `kubectl get pods` says of a pod that waits: the gate is the
+// last of the three init containers.
+const atTheGate = "Init:2/3"
+
+// mustShow checks the STATUS of `kubectl get pods`.
+func (s *trial) mustShow(pod, want string) {
+	s.t.Helper()
+	s.eventually(startWithin, pod+" is shown as "+want, func() bool {
+		out, err := exec.Command("kubectl", "get", "pod", "-n", s.namespace, pod, "--no-headers").Output()
+		line := strings.Fields(string(out))
+		return err == nil && len(line) > 2 && line[2] == want
+	})
 }
 
 // awaitWaiters waits until so many are in the queue.
