@@ -29,7 +29,7 @@ test: ## run all tests, with real Redis and Kubernetes API servers
 	@hack/test
 
 e2e: ## run the end-to-end tests on a real node, as root; hack/e2e tells how to use another cluster
-	@hack/e2e
+	@hack/e2e $(ARGS)
 
 lint: ## run the linters
 	@hack/lint

@@ -32,9 +32,12 @@ func TestASecondDeploymentWaitsForTheEndOfTheFirst(t *testing.T) {
 	s.mustHandOver(0)
 }
 
-// atTheGate is what `kubectl get pods` says of a pod that waits: the gate is the
-// last of the three init containers.
-const atTheGate = "Init:2/3"
+// What `kubectl get pods` says of a pod that waits: the gate is the last of the
+// three init containers. A pod that was restarted in place is no longer counted.
+const (
+	atTheGate      = "Init:2/3"
+	atTheGateAgain = "PodInitializing"
+)
 
 // mustShow checks the STATUS of `kubectl get pods`.
 func (s *trial) mustShow(pod, want string) {

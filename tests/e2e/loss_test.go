@@ -40,7 +40,7 @@ func TestCaseB06LossStopsTheAppInTime(t *testing.T) {
 			end := s.cutOff()
 			s.mustDieBy(end-ttl/10, tc.apps)
 			figure(loss, name, "", share(s.lives(), end, ttl))
-			s.mustShow("pod", atTheGate)
+			s.mustShow("pod", atTheGateAgain)
 			agent := s.agentOf(pod)
 			s.eventually(end-boot()+2*time.Second, "the lock is free", func() bool { _, held := s.held(); return !held })
 
