@@ -77,9 +77,11 @@ func (l *loop) besideApp() bool {
 	return l.cfg.InPod() && epoch == l.rec.Epoch
 }
 
-// inTime tells whether the record's hold is one still.
+// inTime tells whether the record's hold is one still. No hold has more left than
+// a TTL: a record that says so is damaged, and would be believed for years.
 func (l *loop) inTime() bool {
-	return !l.rec.Lost && l.rec.BootID == l.bootID && l.clock.Boot() < l.holdEnd()
+	left := l.rec.Deadline - l.clock.Boot()
+	return !l.rec.Lost && l.rec.BootID == l.bootID && left > l.cfg.Margin && left <= l.cfg.TTL
 }
 
 func (l *loop) startAlone() {

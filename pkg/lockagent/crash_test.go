@@ -3,6 +3,8 @@ package lockagent_test
 import (
 	"context"
 	"fmt"
+	"math"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,4 +89,22 @@ func stopAt(p *pod, op string, nth int, before bool) (reached chan struct{}) {
 		return ctx.Err()
 	})
 	return reached
+}
+
+// A record can be damaged and still be JSON.
+func TestImpossibleDeadlineIsNotBelieved(t *testing.T) {
+	for name, deadline := range map[string]time.Duration{
+		"more than a TTL away": time.Hour + 30*time.Second + time.Millisecond,
+		"centuries away":       math.MaxInt64,
+		"before all time":      math.MinInt64,
+	} {
+		bubble(t, name, func(t *testing.T) {
+			p := newPod(t, memstore.NewServer()).init().start().killed()
+			right := regexp.MustCompile(`"deadlineNanoseconds":\d+`)
+			p.writeRecord(right.ReplaceAllString(p.record(), fmt.Sprintf(`"deadlineNanoseconds":%d`, deadline)))
+			p.store.Intercept(memstore.Silent)
+			p.start()
+			p.wantExit(lockagent.ExitLost, 0)
+		})
+	}
 }
