@@ -96,7 +96,7 @@ func TestRefuseRestsOnlyInAPod(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tc.until)
 				defer cancel()
-				cfg := agentenv.Config{Dir: t.TempDir(), Pod: agentenv.Pod{UID: tc.uid}}
+				cfg := agentenv.Config{Dir: t.TempDir(), StateDir: t.TempDir(), Pod: agentenv.Pod{UID: tc.uid}}
 				begin := time.Now()
 				p := program{errorRest: 10 * time.Second}
 				code := p.refuse(ctx, cfg, slog.New(slog.DiscardHandler), errors.New("no such thing"))
@@ -137,5 +137,38 @@ func TestCaseB50PortTakenEndsWithAdvice(t *testing.T) {
 		if !strings.Contains(p.output.String(), want) {
 			t.Errorf("the log does not name %s", want)
 		}
+	}
+}
+
+// An agent that comes back beside its app and cannot start, since the Secret was
+// changed for the worse, must not let the app run past the end of the hold.
+func TestRefuseDoesNotRestBesideTheApp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		record, epoch string
+		want          time.Duration
+	}{
+		"the app may run":                {`{"owner":"a","epoch":3,"token":7}`, "3\n", 0},
+		"the app of a lost hold may run": {`{"owner":"a","epoch":3,"lost":true}`, "3\n", 0},
+		"the record cannot be read":      {`{"owner":`, "3\n", 0},
+		"the epoch cannot be read":       {`{"owner":"a","epoch":3,"token":7}`, "", 0},
+		"the pod has been restarted":     {`{"owner":"a","epoch":3,"token":7}`, "4\n", 10 * time.Second},
+		"nothing was held yet":           {`{"owner":"a","epoch":3}`, "3\n", 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := agentenv.Config{Dir: t.TempDir(), StateDir: t.TempDir(), Pod: agentenv.Pod{UID: "uid-1"}}
+				for file, content := range map[string]string{"record.json": tc.record, "epoch": tc.epoch} {
+					if err := os.WriteFile(filepath.Join(cfg.StateDir, file), []byte(content), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				begin := time.Now()
+				p := program{errorRest: 10 * time.Second}
+				p.refuse(t.Context(), cfg, slog.New(slog.DiscardHandler), errors.New("no such thing"))
+				if got := time.Since(begin); got != tc.want {
+					t.Errorf("ended after %s, want %s", got, tc.want)
+				}
+			})
+		})
 	}
 }

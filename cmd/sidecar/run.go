@@ -59,7 +59,8 @@ func makeFolders(cfg agentenv.Config, log *slog.Logger) {
 }
 
 // refuse tells of each error, and rests where a kubelet would restart a program
-// that ends at once in a hot loop.
+// that ends at once in a hot loop. Not so beside an app that an earlier process
+// has held the lock for: it has to be stopped before that hold ends.
 func (p program) refuse(ctx context.Context, cfg agentenv.Config, log *slog.Logger, err error) int {
 	for _, e := range each(err) {
 		var bad *agentenv.VarError
@@ -73,7 +74,7 @@ func (p program) refuse(ctx context.Context, cfg agentenv.Config, log *slog.Logg
 	if err := lockagent.RemoveHeld(cfg.Dir); err != nil {
 		log.Error("the app may believe that it holds the lock", "error", err)
 	}
-	if cfg.InPod() {
+	if cfg.InPod() && !lockagent.AppMayRun(cfg.StateDir) {
 		rest := time.NewTimer(p.errorRest)
 		defer rest.Stop()
 		select {

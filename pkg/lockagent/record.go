@@ -72,3 +72,14 @@ func (r record) save(stateDir string) error {
 func (r record) wiped() record {
 	return record{BootID: r.BootID, AdoptedAt: r.AdoptedAt, LastLoss: r.LastLoss}
 }
+
+// AppMayRun tells whether an app that was started by a hold may still run: not
+// all containers of the pod have been started anew since. In doubt it may.
+func AppMayRun(stateDir string) bool {
+	rec, err := loadRecord(stateDir)
+	epoch, epochErr := readEpoch(stateDir)
+	if err != nil || epochErr != nil {
+		return true
+	}
+	return epoch == rec.Epoch && (rec.Token != 0 || rec.Lost)
+}
