@@ -33,9 +33,9 @@ func TestAKilledAgentsPodRestartsWithItsHold(t *testing.T) {
 	if h := s.mustHold(); h.owner != before.owner {
 		t.Errorf("the owner changed")
 	}
-	if n := status(s.get("pod"), agentName).RestartCount; n != 1 {
-		t.Errorf("the agent's container shows %d restarts, want 1", n)
-	}
+	s.eventually(startWithin, "the agent's container shows a restart", func() bool {
+		return status(s.get("pod"), agentName).RestartCount == 1
+	})
 }
 
 // A frozen agent is restarted beside its app, which notices nothing. The second

@@ -20,7 +20,7 @@ func TestWhatAPodCosts(t *testing.T) {
 	s.awaitLives(startWithin, 1)
 	pods["waiting"] = s.pod("waiting", mutex(lockName, "ttl", "30s"))
 	s.awaitWaiters(1)
-	pause(10 * time.Second) // to come to rest
+	pause(25 * time.Second) // to come to rest, and for late events
 	type sample struct {
 		cpu            time.Duration
 		probes, events int
