@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"testing/synctest"
@@ -107,4 +109,20 @@ func TestImpossibleDeadlineIsNotBelieved(t *testing.T) {
 			p.wantExit(lockagent.ExitLost, 0)
 		})
 	}
+}
+
+// A record that is there but cannot be read is of a hold, for all that is known.
+func TestUnreadableRecordMayBeOfAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer()).init().start().killed()
+		path := filepath.Join(p.cfg.StateDir, "record.json")
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(path, 0o700); err != nil { // whoever may read everything cannot read this
+			t.Fatal(err)
+		}
+		p.start()
+		p.wantExit(lockagent.ExitLost, 0)
+	})
 }

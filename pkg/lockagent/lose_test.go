@@ -1,6 +1,7 @@
 package lockagent_test
 
 import (
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +122,22 @@ func TestMarkOfAnEarlierProcessIsForgotten(t *testing.T) {
 		p := newPod(t, memstore.NewServer()).init()
 		p.prestop()
 		p.start()
+		p.server.Forget()
+		p.wantExit(lockagent.ExitLost, 11*time.Second)
+	})
+}
+
+// Whether the pod is ending is written in the state folder. When that is gone, a
+// loss must not be taken for one in a pod that ends anyway.
+func TestLossStopsTheAppAlsoWithoutAStateFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer()).init().start()
+		if err := os.RemoveAll(p.cfg.StateDir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p.cfg.StateDir, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		p.server.Forget()
 		p.wantExit(lockagent.ExitLost, 11*time.Second)
 	})

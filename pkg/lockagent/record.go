@@ -13,7 +13,7 @@ import (
 // recordFile is the agent's memory in the state folder.
 const recordFile = "record.json"
 
-// errCorrupt means that a record was there and cannot be understood.
+// errCorrupt means that a record was there and cannot be read or understood.
 var errCorrupt = errors.New("not a record")
 
 // record is what the next process of this agent must know. It is written before
@@ -35,7 +35,7 @@ type record struct {
 }
 
 // loadRecord returns the empty record if there is none, and an error that wraps
-// errCorrupt if there is one that makes no sense.
+// errCorrupt if there is one that cannot be read or makes no sense.
 func loadRecord(stateDir string) (record, error) {
 	path := filepath.Join(stateDir, recordFile)
 	b, err := os.ReadFile(path)
@@ -43,6 +43,9 @@ func loadRecord(stateDir string) (record, error) {
 		return record{}, nil
 	}
 	if err != nil {
+		if _, none := os.Lstat(path); none == nil { // there is one, only not for now, as when a node is out of file handles
+			err = fmt.Errorf("%w: %w", errCorrupt, err)
+		}
 		return record{}, err
 	}
 	var r record

@@ -37,13 +37,16 @@ func MarkTerminating(stateDir string, clock Clock) error {
 	return nil
 }
 
-// terminatingSince tells when the hook ran; false if it has not. A mark that
-// cannot be read counts as set just now, for the kubelet did run the hook.
+// terminatingSince tells when the hook ran; false if it has not. A mark that is
+// there but cannot be read counts as set just now, for the kubelet did run the
+// hook. Where it cannot even be told whether there is one, there is none: a lost
+// hold's app must be stopped.
 func (a *Agent) terminatingSince() (hook time.Duration, ok bool) {
-	b, err := os.ReadFile(filepath.Join(a.cfg.StateDir, terminatingFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(a.cfg.StateDir, terminatingFile)
+	if _, err := os.Lstat(path); err != nil {
 		return 0, false
 	}
+	b, err := os.ReadFile(path)
 	var mark terminatingMark
 	if err != nil || json.Unmarshal(b, &mark) != nil || mark.BootID != a.clock.BootID() {
 		return a.clock.Boot(), true
