@@ -79,7 +79,7 @@ func askOnce(socket string, wait time.Duration) (lockagent.State, error) {
 	var st lockagent.State
 	conn, err := net.DialTimeout("unix", socket, answerWithin)
 	if err != nil {
-		return st, err
+		return st, fmt.Errorf("no agent answers; is one running, with %s=%s? %w", agentenv.DirVar, filepath.Dir(socket), err)
 	}
 	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(wait + answerWithin)); err != nil {

@@ -48,6 +48,8 @@ func dispatch(p program) int {
 	case "help", "-h", "-help", "--help":
 		usage(p.stdout)
 		return lockagent.ExitOK
+	case "-version", "--version":
+		name = "version"
 	}
 	for _, c := range commands() {
 		if c.name != name {

@@ -20,12 +20,13 @@ func TestCommandsByName(t *testing.T) {
 		want     string
 	}{
 		"the version":         {[]string{"version"}, 0, "holdfast-agent v1.2.3-test (go1."},
+		"as a flag":           {[]string{"--version"}, 0, "holdfast-agent v1.2.3-test (go1."},
 		"help":                {[]string{"--help"}, 0, "usage: holdfast-agent [COMMAND]"},
 		"an unknown one":      {[]string{"start"}, 2, `unknown command "start"`},
 		"its usage lists all": {[]string{"start"}, 2, "check [--wait DURATION]"},
 		"one too many words":  {[]string{"init", "now"}, 2, "holdfast-agent init takes no arguments"},
 		"exec is for later":   {[]string{"exec", "--", "true"}, 2, "holdfast-agent exec is not supported yet"},
-		"check without agent": {[]string{"check"}, 2, "agent.sock"},
+		"check without agent": {[]string{"check"}, 2, "no agent answers; is one running, with HOLDFAST_DIR="},
 		"check with a word":   {[]string{"check", "now"}, 2, "check takes --wait DURATION"},
 		"check with a flag":   {[]string{"check", "--force"}, 2, "flag provided but not defined"},
 		"check for less":      {[]string{"check", "--wait", "-1s"}, 2, "not below zero"},

@@ -20,7 +20,7 @@ type certificate struct {
 func loadCertificate(certFile, keyFile string) (*certificate, error) {
 	w, err := certwatcher.New(certFile, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("certificate %s: %w", certFile, err)
+		return nil, fmt.Errorf("certificate %s with key %s: %w; config/README.md says how to make one", certFile, keyFile, err)
 	}
 	return &certificate{w}, nil
 }

@@ -78,9 +78,9 @@ func newServer(o options, log *slog.Logger) (*server, error) {
 		log:  log,
 		cert: cert,
 		endpoints: []endpoint{
-			{name: "webhook", address: o.listen, handler: pods, tls: cert.tlsConfig()},
-			{name: "metrics", address: o.metricsListen, handler: metricsHandler(registry)},
-			{name: "health", address: o.healthListen, handler: healthHandler(cert)},
+			{name: "webhook", flag: "--listen", address: o.listen, handler: pods, tls: cert.tlsConfig()},
+			{name: "metrics", flag: "--metrics-listen", address: o.metricsListen, handler: metricsHandler(registry)},
+			{name: "health", flag: "--health-listen", address: o.healthListen, handler: healthHandler(cert)},
 		},
 	}, nil
 }

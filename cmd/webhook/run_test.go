@@ -162,11 +162,12 @@ func TestCannotStart(t *testing.T) {
 		"no settings":           {nil, exitUsage, "--config is missing"},
 		"settings not there":    {[]string{"--config", "/nowhere", "--cert-dir", dir}, exitUsage, "/nowhere"},
 		"bad settings":          {[]string{"--config", filepath.Join(dir, "bad.yaml"), "--cert-dir", dir}, exitUsage, "must be WebhookSettings"},
-		"no certificate":        {[]string{"--config", settings, "--cert-dir", t.TempDir()}, exitUsage, "tls.crt"},
+		"no certificate":        {[]string{"--config", settings, "--cert-dir", t.TempDir()}, exitUsage, "config/README.md says how to make one"},
 		"certificate, no key":   {[]string{"--config", settings, "--tls-cert", "x"}, exitUsage, "go together"},
 		"an unknown flag":       {[]string{"--conf", settings}, exitUsage, "flag provided but not defined"},
 		"an argument":           {[]string{"serve"}, exitUsage, `takes no arguments, but got ["serve"]`},
-		"a port that is taken":  {append(none, "--config", settings, "--cert-dir", dir, "--listen", taken.Addr().String()), exitFailed, "address already in use"},
+		"a port that is taken":  {append(none, "--config", settings, "--cert-dir", dir, "--listen", taken.Addr().String()), exitFailed, "--listen=" + taken.Addr().String() + ": listen tcp"},
+		"a port alone":          {append(none, "--config", settings, "--cert-dir", dir, "--metrics-listen", "8080"), exitFailed, "--metrics-listen=8080: listen tcp: address 8080: missing port"},
 		"asked for its version": {[]string{"--version"}, exitOK, "dev"},
 		"asked for help":        {[]string{"--help"}, exitOK, "-cert-dir"},
 	}
@@ -193,7 +194,7 @@ func TestServerEndsWithItsFirstFailure(t *testing.T) {
 	}
 	s := &server{log: slog.New(slog.DiscardHandler), cert: cert, endpoints: []endpoint{
 		{name: "fine", address: "127.0.0.1:0", handler: http.NotFoundHandler()},
-		{name: "broken", address: "127.0.0.1:http-but-wrong", handler: http.NotFoundHandler()},
+		{name: "broken", flag: "--broken-listen", address: "127.0.0.1:http-but-wrong", handler: http.NotFoundHandler()},
 	}}
 	if err := s.serve(context.Background()); err == nil || !strings.HasPrefix(err.Error(), "broken: ") {
 		t.Errorf("error %v, want one of the broken endpoint", err)

@@ -30,6 +30,7 @@ type server struct {
 // endpoint is one listener and what answers there.
 type endpoint struct {
 	name    string
+	flag    string // of its address
 	address string // empty for none
 	handler http.Handler
 	tls     *tls.Config // nil for plain HTTP
@@ -68,7 +69,7 @@ func (s *server) listen(ctx context.Context) ([]net.Listener, error) {
 					_ = open.Close()
 				}
 			}
-			return nil, fmt.Errorf("%s: %w", e.name, err)
+			return nil, fmt.Errorf("%s: %s=%s: %w", e.name, e.flag, e.address, err)
 		}
 		s.log.Info("listening", "endpoint", e.name, "address", l.Addr().String())
 		listeners[i] = l

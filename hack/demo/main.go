@@ -18,11 +18,16 @@ import (
 const longest = 2 * time.Minute
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	screen := newScreen(os.Stdout)
 	err := run(ctx, screen, os.Getenv("REDIS_URL"))
+	interrupted := ctx.Err() != nil
 	stop()
-	if err != nil {
+	switch {
+	case interrupted:
+		screen.line("\nStopped before its end.")
+		os.Exit(1)
+	case err != nil:
 		screen.line("\n%s %v", red.in("FAILED:"), err)
 		os.Exit(1)
 	}

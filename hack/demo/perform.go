@@ -97,7 +97,7 @@ func (d *demo) conclude() {
 	d.say("Handed over in %.1f ms when the holder ended, in %.1f s when its node was gone.", milliseconds(d.handover), d.takeover.Seconds())
 	d.say("A real kubelet adds a second at most to start a container.")
 	d.screen.line("\n%s", bold.in("Next"))
-	d.say("%-36s what was run here, to copy from", samplesDir)
-	d.say("%-36s all that can be written on a pod", "docs/annotations.md")
-	d.say("%-36s the same with a real Redis", "REDIS_URL=redis://HOST:6379 make demo")
+	d.say("%-38s what was run here, to copy from", samplesDir)
+	d.say("%-38s all that can be written on a pod", "docs/annotations.md")
+	d.say("%-38s the same with a real Redis", "REDIS_URL=redis://HOST:6379 make demo")
 }

@@ -79,7 +79,7 @@ func (s *screen) erase() {
 }
 
 func (s *screen) draw() {
-	if !s.live {
+	if !s.live || len(s.table) < 2 { // a heading alone says nothing
 		return
 	}
 	for _, row := range s.table {

@@ -99,8 +99,9 @@ var Annotations = []Annotation{
 		read:    readTTL,
 	}, {
 		Key: KeyStopGrace, Values: "whole seconds, `1s` to `23s`", Default: "`5s`",
-		Meaning: "With `gate: exec`: how long a command has between TERM and KILL when the lock is lost.",
-		read:    readSeconds(minStopGrace, maxStopGrace, func(r *Request) durationField { return &r.Agent.StopGrace }),
+		Meaning:     "With `gate: exec`: how long a command has between TERM and KILL when the lock is lost.",
+		Unsupported: "*",
+		read:        readSeconds(minStopGrace, maxStopGrace, func(r *Request) durationField { return &r.Agent.StopGrace }),
 	}, {
 		Key: KeyPriority, Values: "`-100` to `100`", Default: "`0`",
 		Meaning: "The higher goes first. Equals go in the order in which they came.",

@@ -101,6 +101,23 @@ func TestNotSupportedYet(t *testing.T) {
 	}
 }
 
+// Who is told only that a key needs gate: exec would set it, and be refused again.
+func TestNotSupportedYetIsSaidBesideWhatIsWrong(t *testing.T) {
+	tests := map[string]struct{ key, value, want string }{
+		"on-busy skip": {KeyOnBusy, "skip", `[holdfast.dev/on-busy]: Forbidden: "skip" is not supported yet: remove the key, which means "wait"`},
+		"stop-grace":   {KeyStopGrace, "5s", `[holdfast.dev/stop-grace]: Forbidden: is not supported yet: remove it`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, got := parse(t, testPod(KeyMutex, "m", tc.key, tc.value))
+			want := []string{field.Invalid(annotationPath(tc.key), tc.value, "goes only with holdfast.dev/gate: exec").Error(), "metadata.annotations" + tc.want}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestEverythingWrongAtOnce(t *testing.T) {
 	_, got := parse(t, testPod(KeySemaphore, "S", KeyPermits, "0", KeyTTL, "30", KeyPriority, "x", Prefix+"foo", "bar", KeyHandoff, "rollout"))
 	var keys []string

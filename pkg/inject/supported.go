@@ -9,11 +9,12 @@ import (
 )
 
 // checkSupported refuses what is understood but not built yet. Ignoring it would
-// be a run that is protected otherwise than its author believes.
+// be a run that is protected otherwise than its author believes. It is told also
+// where something else is wrong with the key, so that nobody mends that in vain.
 func (p *parser) checkSupported() {
 	for _, a := range Annotations {
 		value, ok := p.meta.Annotations[a.Key]
-		if !ok || !p.good(a.Key) {
+		if !ok {
 			continue
 		}
 		switch {

@@ -52,11 +52,12 @@ func (p *parser) checkTTL() {
 	if agent.Margin <= agent.TTL/2 {
 		return
 	}
+	ttl := short(agent.TTL) // not the annotation, which may be absent
 	if smallest := smallestTTL(stopping); smallest <= maxTTL {
-		p.refuse(KeyTTL, "%s is too short to stop this pod's containers in time: use %s or more", short(agent.TTL), short(smallest))
+		p.reject(annotationPath(KeyTTL), ttl, "too short to stop this pod's containers in time: use %s or more", short(smallest))
 		return
 	}
-	p.refuse(KeyTTL, "no ttl is long enough to stop this pod's containers in time: use %s: notify, or fewer containers", KeyOnLost)
+	p.reject(annotationPath(KeyTTL), ttl, "no ttl is long enough to stop this pod's containers in time: use %s: notify, or fewer containers", KeyOnLost)
 }
 
 // stopping is how long it takes to stop the app, by the worst that was seen; 0 if

@@ -60,8 +60,8 @@ func TestTooManyContainersForTheTTL(t *testing.T) {
 		apps int
 		want string
 	}{
-		"names the smallest ttl that works": {"20s", 4, "20s is too short to stop this pod's containers in time: use 24s or more"},
-		"rounds it up":                      {"30s", 6, "30s is too short to stop this pod's containers in time: use 34s or more"},
+		"names the smallest ttl that works": {"20s", 4, "too short to stop this pod's containers in time: use 24s or more"},
+		"rounds it up":                      {"30s", 6, "too short to stop this pod's containers in time: use 34s or more"},
 		"says that none works":              {"60s", 12, "no ttl is long enough to stop this pod's containers in time: use holdfast.dev/on-lost: notify, or fewer containers"},
 	}
 	for name, tc := range tests {
@@ -72,6 +72,14 @@ func TestTooManyContainersForTheTTL(t *testing.T) {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTooManyContainersForTheDefaultTTL(t *testing.T) {
+	_, got := parse(t, podOf(6, 0))
+	want := []string{`metadata.annotations[holdfast.dev/ttl]: Invalid value: "30s": too short to stop this pod's containers in time: use 34s or more`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
 

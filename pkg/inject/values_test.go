@@ -115,7 +115,7 @@ func TestBadValues(t *testing.T) {
 			{notify, "4s", tellTTL},
 			{notify, "61s", tellTTL},
 			{[]string{KeyMutex, "m", KeyGate, "none"}, "4s", tellTTL},
-			{append(execGate, KeyStopGrace, "20s"), "30s", "30s is too short to stop this pod's containers in time: use 52s or more"},
+			{append(execGate, KeyStopGrace, "20s"), "30s", "too short to stop this pod's containers in time: use 52s or more"},
 		},
 		KeyStopGrace: {
 			{execGate, "", notTime},
