@@ -95,7 +95,7 @@ func (d *demo) conclude() {
 	}
 	d.say("Redis, asked %d times a second, never listed more holders either.", time.Second/lookEvery)
 	d.say("Handed over in %.1f ms when the holder ended, in %.1f s when its node was gone.", milliseconds(d.handover), d.takeover.Seconds())
-	d.say("A real kubelet adds a second at most to start a container.")
+	d.say("On a real node the kubelet adds about two seconds: see docs/node-figures.md.")
 	d.screen.line("\n%s", bold.in("Next"))
 	d.say("%-38s what was run here, to copy from", samplesDir)
 	d.say("%-38s all that can be written on a pod", "docs/annotations.md")

@@ -46,8 +46,9 @@ type RedisSettings struct {
 	// SecretName is the Secret in the pod's namespace that has the key url and,
 	// where Redis needs them, username and password; holdfast-redis.
 	SecretName string `json:"secretName,omitempty"`
-	// Guard is for how long after its start a Redis grants nothing, since it may
-	// have lost its data; "off" for demos and tests only; 60s.
+	// Guard is planned, and without effect yet: for how long after its start a
+	// Redis grants nothing, since it may have lost its data; "off" for demos and
+	// tests only; 60s.
 	Guard string `json:"guard,omitempty"`
 }
 

@@ -102,7 +102,7 @@ type Redis struct {
 	PasswordFile string        // file that holds its password; none
 	CAFile       string        // PEM file of the CA that signed the server's certificate; the system's
 	Wait         int           // replicas that must acknowledge a hold before it counts; 0
-	Guard        time.Duration // no new hold for this long after the server's start; 60s, "off" is 0
+	Guard        time.Duration // planned, not heeded yet: no new hold for this long after the server's start; 60s, "off" is 0
 }
 
 // Pod says where the agent runs. Empty outside Kubernetes.
