@@ -31,31 +31,50 @@ func TestCaseB34EveryKeyExpiresAlsoAfterOneWasLost(t *testing.T) {
 				store := s.open(t, kind, resource)
 				key := store.Keys()[n]
 				t.Run(string(kind)+"/"+name+" without "+key, func(t *testing.T) {
-					s.raw.FlushAll(t.Context())
-					first := take(t, store, claim("a", 2))
-					if kind == agentenv.Semaphore {
-						first = take(t, store, claim("b", 2))
-					}
-					listen(t, store, claim("w", 2))
-					acquire(t, store, claim("w", 2))
+					first := crowded(t, s, store, kind)
 					s.raw.Del(t.Context(), key)
 					step(t, store)
-					for _, k := range keys(t, s.raw) {
-						if left := s.raw.PTTL(t.Context(), k).Val(); left < time.Second {
-							t.Errorf("%s expires in %s", k, left)
-						}
-					}
-					release(t, store, claim("a", 2))
-					release(t, store, claim("b", 2))
-					release(t, store, claim("new", 2))
-					if got := acquire(t, store, claim("w", 2)); !got.Granted || got.Token <= first {
-						t.Errorf("the waiter gets %+v, want a token above %d", got, first)
-					}
-					if got := renew(t, store, claim("w", 2)).Outcome; got != lockagent.Held {
-						t.Errorf("its renewal gives %q", got)
-					}
+					wantExpiries(t, s)
+					wantTurn(t, store, first)
 				})
 			}
 		}
+	}
+}
+
+// crowded has a semaphore's a and b, or a mutex' a, hold and w wait. It returns
+// the newest token.
+func crowded(t *testing.T, s server, store *redisstore.Store, kind agentenv.Kind) int64 {
+	t.Helper()
+	s.raw.FlushAll(t.Context())
+	newest := take(t, store, claim("a", 2))
+	if kind == agentenv.Semaphore {
+		newest = take(t, store, claim("b", 2))
+	}
+	listen(t, store, claim("w", 2))
+	acquire(t, store, claim("w", 2))
+	return newest
+}
+
+func wantExpiries(t *testing.T, s server) {
+	t.Helper()
+	for _, key := range keys(t, s.raw) {
+		if left := s.raw.PTTL(t.Context(), key).Val(); left < time.Second {
+			t.Errorf("%s expires in %s", key, left)
+		}
+	}
+}
+
+// wantTurn sees w hold once all others have gone.
+func wantTurn(t *testing.T, store *redisstore.Store, newest int64) {
+	t.Helper()
+	for _, owner := range []string{"a", "b", "new"} {
+		release(t, store, claim(owner, 2))
+	}
+	if got := acquire(t, store, claim("w", 2)); !got.Granted || got.Token <= newest {
+		t.Errorf("the waiter gets %+v, want a token above %d", got, newest)
+	}
+	if got := renew(t, store, claim("w", 2)).Outcome; got != lockagent.Held {
+		t.Errorf("its renewal gives %q", got)
 	}
 }
