@@ -88,7 +88,7 @@ func (s *Store) explain(code lockagent.Code, err error) error {
 	case lockagent.CodeWrongPassword:
 		return fmt.Errorf("redis refuses the username or password; put the right ones into the secret: %w", err)
 	case lockagent.CodeNoPermission:
-		return fmt.Errorf("the redis user may not do this; give it the documented ACL: %w", err)
+		return fmt.Errorf("the redis user may not do this; give it the ACL of config/README.md: %w", err)
 	case lockagent.CodeWrongType:
 		return fmt.Errorf("another program keeps something else under a key that starts with %q; rename the lock or remove the key: %w", s.keys[0], err)
 	case lockagent.CodeOtherKind:
