@@ -13,10 +13,7 @@ import (
 // joins one for each thing that is wrong; the Config then has what could be read.
 func configure(lookup func(string) (string, bool)) (agentenv.Config, error) {
 	cfg, err := agentenv.Parse(lookup)
-	if err != nil {
-		return cfg, err
-	}
-	errs := unsupported(cfg)
+	errs := append(each(err), unsupported(cfg)...)
 	if file := cfg.Redis.URLFile; file != "" {
 		cfg.Redis.URL, err = readURL(file)
 		errs = append(errs, err)

@@ -60,6 +60,18 @@ func TestConfigureRefusesWhatIsNotBuilt(t *testing.T) {
 	}
 }
 
+// One round of mending must do.
+func TestConfigureTellsAllAtOnce(t *testing.T) {
+	_, err := configure(lookup(map[string]string{
+		"HOLDFAST_KIND": "lock", "HOLDFAST_GATE": "exec", "HOLDFAST_REDIS_URL_FILE": "/no/such/file",
+	}))
+	for _, want := range []string{"HOLDFAST_KIND", "HOLDFAST_RESOURCE", "HOLDFAST_GATE", "HOLDFAST_REDIS_URL_FILE"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want it to name %s", err, want)
+		}
+	}
+}
+
 func TestConfigureReadsTheURLFromAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "url")
 	vars := map[string]string{"HOLDFAST_KIND": "mutex", "HOLDFAST_RESOURCE": "orders/etl", "HOLDFAST_REDIS_URL_FILE": file}
