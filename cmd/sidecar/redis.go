@@ -6,9 +6,10 @@ import (
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/redisstore"
 )
 
-// openStore prepares the Redis of cfg; it connects only when first used.
+// openStore prepares the Redis of cfg; it connects only when first used. All that
+// can be wrong now is the URL, so the error names where that came from.
 func openStore(cfg agentenv.Config) (lockagent.Store, error) {
-	return redisstore.Open(redisstore.Options{
+	store, err := redisstore.Open(redisstore.Options{
 		URL:          cfg.Redis.URL,
 		UsernameFile: cfg.Redis.UsernameFile,
 		PasswordFile: cfg.Redis.PasswordFile,
@@ -16,4 +17,12 @@ func openStore(cfg agentenv.Config) (lockagent.Store, error) {
 		Resource:     cfg.Resource,
 		TTL:          cfg.TTL,
 	})
+	if err == nil {
+		return store, nil
+	}
+	name := agentenv.Prefix + "REDIS_URL"
+	if cfg.Redis.URLFile != "" {
+		name += "_FILE"
+	}
+	return nil, &agentenv.VarError{Name: name, Err: err}
 }

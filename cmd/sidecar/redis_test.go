@@ -120,8 +120,8 @@ func TestBadURLIsNotShown(t *testing.T) {
 			if code := p.exit(); code != lockagent.ExitConfig {
 				t.Errorf("exit code %d, want %d", code, lockagent.ExitConfig)
 			}
-			if out := p.output.String(); strings.Contains(out, "hush-hush") || !strings.Contains(out, "redis url") {
-				t.Errorf("the log is to name the redis url, and not to show it:\n%s", out)
+			if out := p.output.String(); strings.Contains(out, "hush-hush") || !strings.Contains(out, "HOLDFAST_REDIS_URL: the redis url") {
+				t.Errorf("the log is to name the variable, and not to show its value:\n%s", out)
 			}
 		})
 	}
