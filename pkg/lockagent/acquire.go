@@ -65,9 +65,7 @@ func (l *loop) queued(r result) {
 	now := l.clock.Boot()
 	l.failures = 0
 	l.rec.Token, l.rec.AcquiredAt, l.rec.Deadline = 0, time.Time{}, 0 // of a grant that came too late
-	l.show(func(s *State, _ *lease) {
-		s.Position, s.Waiters, s.Error = r.answer.Position, r.answer.Waiters, nil
-	})
+	l.showPlace(r.answer)
 	switch {
 	case l.offered:
 		l.plan(confirm, now)

@@ -45,6 +45,28 @@ func (l *loop) stateDirProblem(err error) {
 		"the state folder cannot be written, without which nothing is acquired: %v; mend it, or set %s to another", err, agentenv.StateDirVar)})
 }
 
+// showPlace shows the place in the queue, and if holders that asked for fewer permits
+// are why there is none: the smaller number counts, but not in silence.
+func (l *loop) showPlace(a Answer) {
+	before, differs := l.status.State().Error, l.differingPermits(a.Limit)
+	l.show(func(s *State, _ *lease) {
+		s.Position, s.Waiters, s.Error = a.Position, a.Waiters, differs
+	})
+	if differs != nil && (before == nil || *before != *differs) {
+		l.log.Warn("the permits of this lock differ", "permits", l.cfg.Permits, "limit", a.Limit)
+	}
+}
+
+// differingPermits is nil unless limit is lower than what this pod asks for.
+func (l *loop) differingPermits(limit int) *Problem {
+	if limit <= 0 || limit >= l.cfg.Permits {
+		return nil
+	}
+	return &Problem{Code: CodePermitsDiffer, Message: fmt.Sprintf(
+		"this pod has %d permits for %q, but a holder has %d, and the smaller number counts until it ends; give all of them the same number",
+		l.cfg.Permits, l.cfg.Resource, limit)}
+}
+
 // problem shows p. It is logged when the kind of problem changes, not with each
 // attempt, and not for a text that only differs in a port number.
 func (l *loop) problem(p Problem) {

@@ -102,7 +102,7 @@ type Wake struct {
 // Code names a kind of failure. It is part of the app's API (state.json).
 type Code string
 
-// The codes of a StoreError, and one of the agent's own.
+// The codes of a StoreError, and two of the agent's own.
 const (
 	CodeUnreachable   Code = "unreachable"    // no connection, or it broke
 	CodeTimeout       Code = "timeout"        // no answer in time
@@ -114,6 +114,7 @@ const (
 	CodeNotWritable   Code = "not_writable"   // READONLY, LOADING, MASTERDOWN, NOREPLICAS: not a primary that takes writes now
 	CodeUnexpected    Code = "unexpected"     // anything else
 	CodeStateDir      Code = "state_dir"      // not the store: the state folder cannot be written, so nothing is acquired
+	CodePermitsDiffer Code = "permits_differ" // not an error of the store: a holder of the semaphore has fewer permits, which count
 )
 
 // StoreError is what every method of a Store fails with. Its text names the
