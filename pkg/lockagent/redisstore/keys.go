@@ -16,7 +16,8 @@ import "github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 //
 // lock:{R} and semaphore:{R} are what other programs use that lock in Redis the
 // usual way, so these and Holdfast exclude each other. The braces put all keys
-// of a lock in one slot of a cluster. K:wake:OWNER is a waiter's channel.
+// of a lock in one slot of a cluster. K:wake:OWNER is a waiter's channel. Which
+// revision a ReplicaSet has is no lock's: see [Publisher].
 func keysOf(kind agentenv.Kind, resource string) []string {
 	lock, other := "lock:{"+resource+"}", "semaphore:{"+resource+"}"
 	if kind == agentenv.Semaphore {
