@@ -23,6 +23,7 @@ const (
 //	none                queue anew                  queue anew
 //	owner, no token     queue on, same owner        queue on, same owner
 //	hold, in time       holding at once; renew      adopt: renew before holding
+//	hold, in its margin lost: see lose.go           adopt: renew before holding
 //	hold, out of time   lost: see lose.go           discard, queue anew
 //	lost                exit 87 again               discard, queue anew
 //	hold, ending        lost: see lose.go           discard, queue anew
@@ -77,18 +78,19 @@ func (l *loop) besideApp() bool {
 	return l.cfg.InPod() && epoch == l.rec.Epoch
 }
 
-// inTime tells whether the record's hold is one still. No hold has more left than
-// a TTL: a record that says so is damaged, and would be believed for years.
-func (l *loop) inTime() bool {
+// inTime tells whether the record's hold is one still, with more than that left.
+// No hold has more left than a TTL: a record that says so is damaged, and would be
+// believed for years.
+func (l *loop) inTime(more time.Duration) bool {
 	left := l.rec.Deadline - l.clock.Boot()
-	return !l.rec.Lost && l.rec.BootID == l.bootID && left > l.cfg.Margin && left <= l.cfg.TTL
+	return !l.rec.Lost && l.rec.BootID == l.bootID && left > more && left <= l.cfg.TTL
 }
 
 func (l *loop) startAlone() {
 	now := l.clock.Boot()
 	l.queuedAt = now
 	l.publish(l.status.State())
-	if l.inTime() && !l.rec.Ending {
+	if l.inTime(0) && !l.rec.Ending { // there is no app to be stopped in time
 		l.plan(adopt, now)
 		return
 	}
@@ -103,7 +105,7 @@ func (l *loop) startBesideApp() {
 		l.finish(ExitLost)
 	case l.rec.Lost:
 		l.queueAnew()
-	case !l.inTime():
+	case !l.inTime(l.cfg.Margin):
 		l.lose(lossExpired)
 	case l.rec.Ending:
 		l.lose(lossGone)

@@ -34,7 +34,7 @@ import (
 // and what the clock can end, whatever is under way:
 //
 //	holding   deadline - margin → lost
-//	adopt     deadline - margin → discard
+//	adopt     deadline          → discard
 //	release   deadline          → nothing more; the hold has ended by itself
 //
 // A time-out is an error. Pauses between attempts are in backoff.go.
@@ -125,7 +125,7 @@ func (l *loop) expire(now time.Duration) {
 	switch {
 	case keeping && now >= l.holdEnd():
 		l.lose(lossExpired)
-	case l.next == adopt && now >= l.holdEnd():
+	case l.next == adopt && now >= l.rec.Deadline:
 		l.dropCall()
 		l.plan(discard, now)
 	case l.next == release && now >= l.rec.Deadline:
@@ -175,8 +175,11 @@ func (l *loop) pause() time.Duration {
 	} else if l.next != rest {
 		wake = min(wake, l.due)
 	}
-	if _, keeping := l.status.keeping(); keeping || l.next == adopt {
+	if _, keeping := l.status.keeping(); keeping {
 		wake = min(wake, l.holdEnd())
+	}
+	if l.next == adopt {
+		wake = min(wake, l.rec.Deadline)
 	}
 	return max(0, wake-now)
 }

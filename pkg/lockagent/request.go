@@ -103,9 +103,9 @@ func (l *loop) launch(t task, now, timeout time.Duration) {
 func (l *loop) timeout(now time.Duration) time.Duration {
 	t := l.cfg.TTL / 6
 	switch l.next {
-	case renew, adopt:
+	case renew:
 		t = min(t, l.holdEnd()-now)
-	case release:
+	case adopt, release:
 		t = min(t, l.rec.Deadline-now)
 	}
 	return max(t, time.Millisecond)

@@ -25,8 +25,8 @@ func TestCaseB08NextAgentAfterTermInDoubt(t *testing.T) {
 		"the agent alone, at once":         {back: 0, want: keeps},
 		"the agent alone, soon":            {back: 2900 * time.Millisecond, want: keeps},
 		"the agent alone, too late":        {back: 3 * time.Second, want: ends},
-		"the pod restarted in place":       {back: 2900 * time.Millisecond, newEpoch: true, want: keeps},
-		"the pod restarted in place, late": {back: 3 * time.Second, newEpoch: true, want: anew},
+		"the pod restarted in place":       {back: 9400 * time.Millisecond, newEpoch: true, want: keeps},
+		"the pod restarted in place, late": {back: 9500 * time.Millisecond, newEpoch: true, want: anew},
 	}
 	for name, tc := range tests {
 		bubble(t, name, func(t *testing.T) {
