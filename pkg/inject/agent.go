@@ -28,7 +28,18 @@ func initContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev
 func gateContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
 	c := container(GateContainer, gateCommand(), spec, req, settings)
 	c.VolumeMounts = []corev1.VolumeMount{{Name: RunVolume, MountPath: req.Agent.Dir, ReadOnly: true}}
+	c.RestartPolicy = gateRestartPolicy(spec, req)
 	return c
+}
+
+// gateRestartPolicy keeps a gate that is killed, as for want of memory, from
+// failing a pod that is never restarted. A cluster knows a policy of an init
+// container's own where it knows the rules that stop the app, and not before.
+func gateRestartPolicy(spec *corev1.PodSpec, req *Request) *corev1.ContainerRestartPolicy {
+	if spec.RestartPolicy != corev1.RestartPolicyNever || !req.Agent.StopsApp() {
+		return nil // the pod's
+	}
+	return new(corev1.ContainerRestartPolicyOnFailure)
 }
 
 // agentContainer is a native sidecar: the kubelet starts what follows while it
