@@ -18,11 +18,11 @@ func TestOptions(t *testing.T) {
 	}{
 		"defaults": {
 			[]string{"--config", "c"},
-			options{config: "c", listen: ":9443", certDir: "/etc/holdfast/tls", tlsCert: "/etc/holdfast/tls/tls.crt", tlsKey: "/etc/holdfast/tls/tls.key", metricsListen: ":8080", healthListen: ":8081"},
+			options{config: "c", listen: ":9443", certDir: "/etc/holdfast/tls", tlsCert: "/etc/holdfast/tls/tls.crt", tlsKey: "/etc/holdfast/tls/tls.key", redisDir: "/etc/holdfast/redis", metricsListen: ":8080", healthListen: ":8081"},
 		},
 		"files by name": {
-			[]string{"-config=c", "-tls-cert=a", "-tls-key=b", "-metrics-listen=", "-health-listen="},
-			options{config: "c", listen: ":9443", certDir: "/etc/holdfast/tls", tlsCert: "a", tlsKey: "b"},
+			[]string{"-config=c", "-tls-cert=a", "-tls-key=b", "-redis-dir=r", "-kubeconfig=k", "-lease-namespace=n", "-metrics-listen=", "-health-listen="},
+			options{config: "c", listen: ":9443", certDir: "/etc/holdfast/tls", tlsCert: "a", tlsKey: "b", redisDir: "r", kubeconfig: "k", leaseNamespace: "n"},
 		},
 	}
 	for name, tc := range tests {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-dev/holdfast/pkg/inject"
@@ -39,6 +40,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	ctrllog.SetLogger(logr.FromSlogHandler(log.Handler()))
+	klog.SetSlogLogger(log)
 
 	s, err := newServer(o, log)
 	if err != nil {
@@ -64,19 +66,28 @@ func newServer(o options, log *slog.Logger) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cluster, err := clusterConfig(o.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := ownerLookup(cluster)
+	if err != nil {
+		return nil, err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		cert.expiry(),
 	)
-	pods, err := inject.NewHandler(settings, inject.NewMetrics(registry), log)
+	pods, err := inject.NewHandler(settings, owners, inject.NewMetrics(registry), log)
 	if err != nil {
 		return nil, err
 	}
 	return &server{
-		log:  log,
-		cert: cert,
+		log:     log,
+		cert:    cert,
+		publish: publishing(o, cluster, registry, log),
 		endpoints: []endpoint{
 			{name: "webhook", flag: "--listen", address: o.listen, handler: pods, tls: cert.tlsConfig()},
 			{name: "metrics", flag: "--metrics-listen", address: o.metricsListen, handler: metricsHandler(registry)},

@@ -24,6 +24,7 @@ const drain = 6 * time.Second
 type server struct {
 	log       *slog.Logger
 	cert      *certificate
+	publish   func(context.Context) // until it ends, nil for nothing; no admission depends on it
 	endpoints []endpoint
 }
 
@@ -50,6 +51,12 @@ func (s *server) serve(ctx context.Context) error {
 		if l != nil {
 			group.Go(func() error { return s.endpoints[i].serve(ctx, l, s.log) })
 		}
+	}
+	if s.publish != nil {
+		group.Go(func() error {
+			s.publish(ctx)
+			return nil
+		})
 	}
 	return group.Wait()
 }

@@ -92,7 +92,7 @@ var Annotations = []Annotation{
 		Key: KeyHandoff, Values: "`off`, `rollout`", Default: "`off`",
 		Meaning:     "`rollout`: a newer revision of the same Deployment takes the lock over. Until that is supported, a Deployment with a mutex needs `strategy: {type: Recreate}`, or its rollout waits for itself.",
 		Unsupported: string(agentenv.HandoffRollout),
-		read:        readOneOf(func(r *Request) *agentenv.Handoff { return &r.Agent.Handoff }, agentenv.HandoffOff, agentenv.HandoffRollout),
+		read:        readOneOf(func(r *Request) *agentenv.Handoff { return &r.Handoff }, agentenv.HandoffOff, agentenv.HandoffRollout),
 	}, {
 		Key: KeyTTL, Values: "whole seconds, `20s` to `60s`; from `5s` with `on-lost: notify`", Default: "`30s`",
 		Meaning: "How long the lock outlives a holder that has vanished. It is renewed each third of that time.",

@@ -7,7 +7,9 @@
 //
 // [Parse] reads and judges everything at once and changes nothing. [Mutate]
 // cannot fail: what it needs was judged before. Both are pure functions of
-// their arguments; [NewHandler] puts them behind an admission request.
+// their arguments; [NewHandler] puts them behind an admission request. Between
+// the two it has the [Owner] of the pod looked up where a handoff depends on it,
+// which is all that is ever asked of the cluster.
 //
 // # What holds for every pod
 //
@@ -19,7 +21,7 @@
 //   - Idempotent: a pod that has an agent already gets it put right, not a
 //     second one.
 //
-// It does not ask the cluster anything and takes no lock.
+// It takes no lock.
 package inject
 
 //go:generate go run ./annotationdocs ../../docs/annotations.md

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -28,13 +29,14 @@ const maxBody = 4 << 20
 var podKind = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
 // NewHandler answers the admission requests of an API server: each pod that is
-// created comes back with its agent, or with all that is wrong with it.
-func NewHandler(settings *Settings, metrics *Metrics, log *slog.Logger) (http.Handler, error) {
+// created comes back with its agent, or with all that is wrong with it. It asks
+// owners about nothing but the ReplicaSets of pods whose lock may be handed over.
+func NewHandler(settings *Settings, owners OwnerLookup, metrics *Metrics, log *slog.Logger) (http.Handler, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	pods := &podHandler{settings, metrics, log, admission.NewDecoder(scheme)}
+	pods := &podHandler{settings, owners, metrics, log, admission.NewDecoder(scheme)}
 	webhook, err := admission.StandaloneWebhook(&admission.Webhook{Handler: pods}, admission.StandaloneOptions{
 		Logger: logr.FromSlogHandler(log.Handler()),
 	})
@@ -48,20 +50,21 @@ func NewHandler(settings *Settings, metrics *Metrics, log *slog.Logger) (http.Ha
 
 type podHandler struct {
 	settings *Settings
+	owners   OwnerLookup
 	metrics  *Metrics
 	log      *slog.Logger
 	decoder  admission.Decoder
 }
 
-// Handle judges one request. It never fails for lack of anything but the request.
-func (h *podHandler) Handle(_ context.Context, req admission.Request) admission.Response {
+// Handle judges one request.
+func (h *podHandler) Handle(ctx context.Context, req admission.Request) admission.Response {
 	start := time.Now()
-	response, result := h.handle(req)
+	response, result := h.handle(ctx, req)
 	h.metrics.observe(result, time.Since(start))
 	return response
 }
 
-func (h *podHandler) handle(req admission.Request) (admission.Response, result) {
+func (h *podHandler) handle(ctx context.Context, req admission.Request) (admission.Response, result) {
 	if len(req.Object.Raw) == 0 && req.UID == "" {
 		return invalid("the review has no request")
 	}
@@ -75,19 +78,26 @@ func (h *podHandler) handle(req admission.Request) (admission.Response, result) 
 	if err := h.decoder.Decode(req, &pod); err != nil {
 		return invalid("pod: %v", err)
 	}
-	return h.inject(req, &pod)
+	return h.inject(ctx, req, &pod)
 }
 
-func (h *podHandler) inject(req admission.Request, pod *corev1.Pod) (admission.Response, result) {
+func (h *podHandler) inject(ctx context.Context, req admission.Request, pod *corev1.Pod) (admission.Response, result) {
 	name := cmp.Or(pod.Name, pod.GenerateName) // a controller's pod has no name yet
 	log := h.log.With("namespace", req.Namespace, "pod", name)
 	request, errs := Parse(&pod.ObjectMeta, &pod.Spec, req.Namespace, h.settings)
-	if len(errs) > 0 {
-		log.Info("pod denied", "error", errs.ToAggregate())
-		status := apierrors.NewInvalid(schema.GroupKind{Kind: podKind.Kind}, name, errs).Status()
-		return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &status}}, resultDenied
+	if request != nil {
+		owner, err := h.owner(ctx, req.Namespace, request.needsOwner(&pod.ObjectMeta))
+		if err != nil {
+			log.Error("pod denied for now", "error", err)
+			return unavailable(name, err), resultFailed
+		}
+		errs = request.belongTo(owner)
 	}
-	if request == nil {
+	switch {
+	case len(errs) > 0:
+		log.Info("pod denied", "error", errs.ToAggregate())
+		return denied(name, errs), resultDenied
+	case request == nil:
 		return admission.Allowed(""), resultUntouched
 	}
 	before := pod.DeepCopy()
@@ -98,6 +108,41 @@ func (h *podHandler) inject(req admission.Request, pod *corev1.Pod) (admission.R
 	}
 	log.Info("pod injected", "resource", request.Agent.Resource)
 	return admission.PatchResponseFromRaw(req.Object.Raw, mutated), resultInjected
+}
+
+// ownerTimeout leaves time for the rest: the API server gives up on the webhook
+// after five seconds.
+const ownerTimeout = 2 * time.Second
+
+// owner asks about the ReplicaSet, if there is one to ask about.
+func (h *podHandler) owner(ctx context.Context, namespace string, replicaSet *metav1.OwnerReference) (*Owner, error) {
+	if replicaSet == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, ownerTimeout)
+	defer cancel()
+	owner, err := h.owners(ctx, namespace, *replicaSet)
+	if err != nil {
+		return nil, fmt.Errorf("ReplicaSet %q: %w", namespace+"/"+replicaSet.Name, err)
+	}
+	return owner, nil
+}
+
+func denied(pod string, errs field.ErrorList) admission.Response {
+	return refusal(apierrors.NewInvalid(schema.GroupKind{Kind: podKind.Kind}, pod, errs))
+}
+
+// unavailable denies a pod that may be right: whoever made it, a ReplicaSet's
+// controller first of all, tries again.
+func unavailable(pod string, err error) admission.Response {
+	return refusal(apierrors.NewServiceUnavailable(fmt.Sprintf(
+		"Pod %q cannot be judged now, for who may take its lock over is not known: %v; it is made once that works, or at once with %s: off",
+		pod, err, KeyHandoff)))
+}
+
+func refusal(err *apierrors.StatusError) admission.Response {
+	status := err.Status()
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &status}}
 }
 
 func invalid(format string, args ...any) (admission.Response, result) {

@@ -2,7 +2,9 @@ package inject
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -29,8 +31,15 @@ type apiServer struct {
 
 func newAPIServer(t *testing.T) apiServer {
 	t.Helper()
+	return newAPIServerWith(t, func(context.Context, string, metav1.OwnerReference) (*Owner, error) {
+		return nil, errors.New("asked for nothing")
+	})
+}
+
+func newAPIServerWith(t *testing.T, owners OwnerLookup) apiServer {
+	t.Helper()
 	registry := prometheus.NewRegistry()
-	handler, err := NewHandler(testSettings(t), NewMetrics(registry), slog.New(slog.DiscardHandler))
+	handler, err := NewHandler(testSettings(t), owners, NewMetrics(registry), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,9 +233,10 @@ func TestMetricsCountEveryRequest(t *testing.T) {
 	server.review(t, reviewOf(t, `{"spec":1}`))
 
 	want := `
-# HELP holdfast_admissions_total Pods that were asked about, by what became of them: injected, untouched, denied, invalid.
+# HELP holdfast_admissions_total Pods that were asked about, by what became of them: injected, untouched, denied, invalid, failed.
 # TYPE holdfast_admissions_total counter
 holdfast_admissions_total{result="denied"} 1
+holdfast_admissions_total{result="failed"} 0
 holdfast_admissions_total{result="injected"} 2
 holdfast_admissions_total{result="invalid"} 1
 holdfast_admissions_total{result="untouched"} 1

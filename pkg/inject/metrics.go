@@ -14,6 +14,7 @@ const (
 	resultUntouched result = "untouched" // not a pod of ours
 	resultDenied    result = "denied"    // the user's to put right
 	resultInvalid   result = "invalid"   // no pod could be read from it
+	resultFailed    result = "failed"    // the cluster could not be asked about it
 )
 
 // Metrics counts and times admission requests.
@@ -27,7 +28,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "holdfast_admissions_total",
-			Help: "Pods that were asked about, by what became of them: injected, untouched, denied, invalid.",
+			Help: "Pods that were asked about, by what became of them: injected, untouched, denied, invalid, failed.",
 		}, []string{"result"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "holdfast_admission_seconds",
@@ -35,7 +36,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
 		}),
 	}
-	for _, r := range []result{resultInjected, resultUntouched, resultDenied, resultInvalid} {
+	for _, r := range []result{resultInjected, resultUntouched, resultDenied, resultInvalid, resultFailed} {
 		m.total.WithLabelValues(string(r)) // so that each is there, as 0, from the start
 	}
 	r.MustRegister(m.total, m.seconds)

@@ -43,6 +43,7 @@ type Request struct {
 	Agent agentenv.Config
 
 	Scope      Scope
+	Handoff    agentenv.Handoff // what is wished for, empty for the default; the agent is told by belongTo
 	Order      Order
 	Probe      Probe
 	Containers []string           // who sees the status; nil for every app container

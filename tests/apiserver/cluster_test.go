@@ -31,6 +31,7 @@ type cluster struct {
 	manifests []*unstructured.Unstructured // what config/ is rendered to, but for the front
 	front     *front
 	webhook   *webhook
+	config    *rest.Config // of the administrator
 	env       *envtest.Environment
 	dir       string // for what the webhook reads
 }
@@ -67,16 +68,19 @@ func (c *cluster) install(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.webhook, err = startWebhook(c.dir, c.manifests, certificate, key); err != nil {
-		return err
-	}
-	c.front.forward(c.webhook.address)
 	if err := c.front.redirect(c.manifests); err != nil {
 		return err
 	}
 	if err := apply(ctx, c.objects, c.manifests); err != nil {
 		return err
 	}
+	if err := c.prepareWebhook(ctx, certificate, key); err != nil {
+		return err
+	}
+	if c.webhook, err = c.startWebhook(); err != nil {
+		return err
+	}
+	c.front.forward(c.webhook.address)
 	return c.untilInjecting(ctx)
 }
 
@@ -95,6 +99,7 @@ func (c *cluster) untilInjecting(ctx context.Context) error {
 func (c *cluster) connect(config *rest.Config) (err error) {
 	config.QPS, config.Burst = 1000, 1000 // tests run side by side
 	config.WarningHandlerWithContext = rest.NoWarnings{}
+	c.config = config
 	if c.Interface, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}

@@ -1,0 +1,184 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/redistest"
+	"github.com/holdfast-dev/holdfast/pkg/revisions"
+)
+
+const deploymentRevision = "deployment.kubernetes.io/revision"
+
+// newReplicaSet is one of a Deployment of that revision, with that many of the
+// pods that its controller would make.
+func (c *cluster) newReplicaSet(t *testing.T, namespace, name, revision string) *appsv1.ReplicaSet {
+	t.Helper()
+	labels := map[string]string{"app": name}
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Annotations: map[string]string{deploymentRevision: revision},
+		OwnerReferences: []metav1.OwnerReference{owner("apps/v1", "Deployment")},
+	}}
+	rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	rs.Spec.Template.Labels = labels
+	rs.Spec.Template.Spec = newPod(nil).Spec
+	rs, err := c.AppsV1().ReplicaSets(namespace).Create(t.Context(), rs, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs
+}
+
+// of makes a pod one that the ReplicaSet controls.
+func of(rs *appsv1.ReplicaSet) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+	}
+}
+
+// setRevision is what `kubectl rollout undo` leads to.
+func (c *cluster) setRevision(t *testing.T, rs *appsv1.ReplicaSet, revision string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, deploymentRevision, revision)
+	_, err := c.AppsV1().ReplicaSets(rs.Namespace).Patch(t.Context(), rs.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replica is a second or third webhook, that publishes to a Redis of the test's.
+func (c *cluster) replica(t *testing.T, server *redistest.Server) *webhook {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "url"), []byte(server.SocketURL()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := c.startWebhook("--redis-dir", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if w.cmd.ProcessState == nil {
+			_ = w.stop()
+		}
+		if t.Failed() {
+			t.Logf("the log of the one at %s:\n%s", w.address, w.log)
+		}
+	})
+	return w
+}
+
+// metric reads one line of the replica's metrics.
+func (w *webhook) metric(t *testing.T, name string) string {
+	t.Helper()
+	response, err := http.Get("http://" + w.metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// Two replicas run as the ServiceAccount of the manifests, with no more rights
+// than rbac.yaml gives it. One of them publishes; when it ends, the other one
+// does; when Redis is away, it catches up.
+func TestRevisionsArePublishedByOneReplica(t *testing.T) {
+	t.Parallel()
+	c := useCluster(t)
+	server := redistest.Start(t)
+	db := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket})
+	t.Cleanup(func() { _ = db.Close() })
+	published := func(rs *appsv1.ReplicaSet) string {
+		return db.Get(context.Background(), "revision:{"+rs.Namespace+"/"+string(rs.UID)+"}").Val()
+	}
+	namespace := c.newNamespace(t, nil)
+	used, unused := c.newReplicaSet(t, namespace, "web-1", "1"), c.newReplicaSet(t, namespace, "web-2", "2")
+	c.mustCreate(t, namespace, newPod(mutex, of(used)))
+	c.mustCreate(t, namespace, newPod(nil, of(unused)))
+
+	first := c.replica(t, server)
+	eventually(t, func() bool { return published(used) == "1" })
+	second := c.replica(t, server)
+	c.setRevision(t, used, "3")
+	eventually(t, func() bool { return published(used) == "3" })
+	if got := published(unused); got != "" {
+		t.Errorf("a ReplicaSet without agents has revision %s in Redis", got)
+	}
+	const leader = "holdfast_revisions_leader"
+	if got := first.metric(t, leader) + second.metric(t, leader); got != "10" {
+		t.Errorf("leaders are %q, want the first alone", got)
+	}
+
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	c.setRevision(t, used, "4")
+	eventually(t, func() bool { return first.metric(t, "holdfast_revisions_failures_total") != "0" })
+	if err := server.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return published(used) == "4" })
+
+	if err := first.stop(); err != nil {
+		t.Error(err)
+	}
+	later := c.newReplicaSet(t, namespace, "web-3", "5")
+	c.mustCreate(t, namespace, newPod(mutex, of(later)))
+	eventually(t, func() bool { return published(later) == "5" })
+	if got := second.metric(t, leader); got != "1" {
+		t.Errorf("the second publishes, and says %q of whether it is the leader", got)
+	}
+	for _, w := range []*webhook{first, second} {
+		if log := w.log.String(); strings.Contains(log, "forbidden") {
+			t.Errorf("config/rbac.yaml lacks something:\n%s", log)
+		}
+	}
+}
+
+// A program that may not read ReplicaSets says what to do about it.
+func TestLookupWithoutRights(t *testing.T) {
+	t.Parallel()
+	c := useCluster(t)
+	namespace := c.newNamespace(t, nil)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}
+	if _, err := c.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.kubeconfigOf(t.Context(), namespace, account.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookup, err := revisions.NewLookup(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lookup(t.Context(), namespace, owner("apps/v1", "ReplicaSet")); err == nil || !strings.Contains(err.Error(), "config/rbac.yaml") {
+		t.Errorf("got %v, want an error that names config/rbac.yaml", err)
+	}
+}
