@@ -145,7 +145,7 @@ func (l *loop) hold(r result, token int64) bool {
 		return false
 	}
 	l.stopListening()
-	l.begin(now)
+	l.begin()
 	l.lastSent = r.sent
 	l.plan(renew, r.sent+l.interval())
 	if r.task != adopt {
@@ -156,8 +156,7 @@ func (l *loop) hold(r result, token int64) bool {
 }
 
 // begin shows the record's hold.
-func (l *loop) begin(now time.Duration) {
-	l.heldSince = now
+func (l *loop) begin() {
 	l.show(func(s *State, le *lease) {
 		s.State, s.Error, s.Position, s.Waiters = Holding, nil, 0, 0
 		*le = lease{token: l.rec.Token, acquiredAt: l.rec.AcquiredAt, deadline: l.rec.Deadline}

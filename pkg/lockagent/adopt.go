@@ -125,7 +125,7 @@ func (l *loop) takeOver() {
 	if err := l.save(); err != nil {
 		l.log.Warn("the takeover is not on record", "error", err)
 	}
-	l.begin(now)
+	l.begin()
 	l.plan(renew, now)
 }
 

@@ -33,15 +33,15 @@ func TestCaseB05B08Term(t *testing.T) {
 		wantExit int
 		wantLeft time.Duration
 	}{
-		"outside a pod":                   {outside: true, held: time.Minute, noHook: true, wantExit: 0, wantLeft: freed},
-		"the Job's app has ended":         {held: time.Minute, probe: probed, hook: 10 * ms, wantExit: 87, wantLeft: freed},
-		"a deleted pod's app has ended":   {held: time.Minute, probe: probed, hook: 5420 * ms, wantExit: 87, wantLeft: freed},
-		"no probes at all":                {held: time.Minute, hook: 10 * ms, wantExit: 87, wantLeft: freed},
-		"held for a moment":               {held: 0, hook: 10 * ms, wantExit: 87, wantLeft: freed},
-		"held for less than three probes": {held: 5900 * ms, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+		"outside a pod":                 {outside: true, held: time.Minute, noHook: true, wantExit: 0, wantLeft: freed},
+		"the Job's app has ended":       {held: time.Minute, probe: probed, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+		"a deleted pod's app has ended": {held: time.Minute, probe: probed, hook: 5420 * ms, wantExit: 87, wantLeft: freed},
+		"no probes at all":              {held: time.Minute, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+		"held for a moment":             {held: 0, hook: 10 * ms, wantExit: 87, wantLeft: freed},
 
 		"TERM without hook":          {held: time.Minute, probe: probed, noHook: true, wantExit: 87, wantLeft: short},
 		"probes stopped being asked": {held: time.Minute, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
+		"stopped before it was held": {held: 5900 * ms, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
 		"stood still just before":    {held: time.Minute, probe: stoodStill, hook: 10 * ms, wantExit: 87, wantLeft: short},
 		"grace period of the pod":    {held: time.Minute, probe: probed, hook: 30 * second, wantExit: 87, wantLeft: settled},
 		"just before the pod's":      {held: time.Minute, probe: probed, hook: 29750 * ms, wantExit: 87, wantLeft: settled},

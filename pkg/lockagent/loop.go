@@ -62,12 +62,11 @@ type loop struct {
 	offered  bool // an offer came while a call was under way
 	again    bool // so did a reason to acquire
 
-	queuedAt  time.Duration // boot time
-	heldSince time.Duration // boot time; by this process
-	lastSent  time.Duration // boot time before the latest request that got or renewed the hold
-	adopting  bool          // the hold is of an earlier process, and not renewed yet
-	restart   bool          // once it is, restart the pod in place
-	shortTo   time.Duration // what a hold is cut to after TERM
+	queuedAt time.Duration // boot time
+	lastSent time.Duration // boot time before the latest request that got or renewed the hold
+	adopting bool          // the hold is of an earlier process, and not renewed yet
+	restart  bool          // once it is, restart the pod in place
+	shortTo  time.Duration // what a hold is cut to after TERM
 
 	asked []releaseRequest // the app waits for an answer
 

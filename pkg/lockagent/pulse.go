@@ -48,19 +48,15 @@ func (a *Agent) maxIdle() time.Duration { return max(2*time.Second, a.cfg.TTL/15
 // probePeriod is how often the kubelet asks Live: the webhook writes the same.
 func (a *Agent) probePeriod() time.Duration { return max(time.Second, a.cfg.TTL/15) }
 
-// wellUntil tells whether the agent was well in the last two probe periods
-// before a moment: the loop did not stand still, and the kubelet got its
-// answers. With a hold younger than three periods, or when no probe has come
-// since it began, there need not have been an answer.
-func (a *Agent) wellUntil(moment, heldSince time.Duration) bool {
-	period := a.probePeriod()
-	from := moment - 2*period
+// wellUntil tells whether the agent was well in the last two probe periods before a
+// moment: the loop did not stand still, and the kubelet got its answers. That it
+// asks while nothing is held too matters: the first of three probes that fail may
+// have come before the hold. An agent that was never asked may be just starting.
+func (a *Agent) wellUntil(moment time.Duration) bool {
+	from := moment - 2*a.probePeriod()
 	if stalled := time.Duration(a.pulse.stalled.Load()); stalled > 0 && stalled > from {
 		return false
 	}
 	answered := time.Duration(a.pulse.answered.Load())
-	if answered < heldSince || moment-heldSince < 3*period {
-		return true
-	}
-	return answered >= from
+	return answered == 0 || answered >= from
 }

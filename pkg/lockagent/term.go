@@ -102,7 +102,7 @@ func (l *loop) appAtTerm(term time.Duration) appState {
 		l.log.Warn("TERM without a preStop hook: the app may run on")
 		return appRuns
 	}
-	well := l.wellUntil(hook, l.heldSince)
+	well := l.wellUntil(hook)
 	full := atGracePeriod(term-hook, l.cfg.GracePeriod)
 	l.log.Info("TERM", "after_hook", (term - hook).String(), "well", well, "at_grace_period", full)
 	switch {
