@@ -57,7 +57,7 @@ func (p program) socket() string {
 	if dir == "" {
 		dir = agentenv.Default().Dir
 	}
-	return filepath.Join(dir, lockagent.SocketName)
+	return filepath.Join(dir, agentenv.SocketName)
 }
 
 // ask long-polls until the lock is held or wait is over. The API answers within

@@ -30,6 +30,9 @@ func TestCommandsByName(t *testing.T) {
 		"check with a word":   {[]string{"check", "now"}, 2, "check takes --wait DURATION"},
 		"check with a flag":   {[]string{"check", "--force"}, 2, "flag provided but not defined"},
 		"check for less":      {[]string{"check", "--wait", "-1s"}, 2, "not below zero"},
+		"probe without agent": {[]string{"probe"}, 1, "HOLDFAST_PROBE_LISTEN: must be the path of a socket"},
+		"probe for less":      {[]string{"probe", "--for", "-1s"}, 1, "durations above zero"},
+		"probe without pause": {[]string{"probe", "--every", "0s"}, 1, "durations above zero"},
 		"prestop without pod": {[]string{"prestop"}, 2, "mark terminating"},
 	} {
 		t.Run(name, func(t *testing.T) {

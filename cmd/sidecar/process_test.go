@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/redistest"
 )
 
@@ -122,7 +123,7 @@ func launchTo(t *testing.T, vars map[string]string, output io.Writer, args ...st
 	p.client.Transport = &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(p.dir, lockagent.SocketName))
+			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(p.dir, agentenv.SocketName))
 		},
 	}
 	if err := p.cmd.Start(); err != nil {

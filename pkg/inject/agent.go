@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
@@ -117,44 +115,11 @@ func restartRules(req *Request) []corev1.ContainerRestartRule {
 	}}
 }
 
-// startupProbe lets nothing follow, the liveness probe included, before the agent
-// listens. Half a minute is longer than an agent rests that cannot be started.
-func startupProbe(req *Request) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:                  get("/startz", req),
-		TimeoutSeconds:                1,
-		PeriodSeconds:                 1,
-		SuccessThreshold:              1,
-		FailureThreshold:              30,
-		TerminationGracePeriodSeconds: new(int64(1)),
-	}
-}
-
-// livenessProbe finds a frozen agent well before the hold ends. The grace is
-// short since a frozen agent heeds no TERM.
-func livenessProbe(req *Request) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:                  get("/livez", req),
-		TimeoutSeconds:                1,
-		PeriodSeconds:                 int32(max(1, req.Agent.TTL/(15*time.Second))),
-		SuccessThreshold:              1,
-		FailureThreshold:              3,
-		TerminationGracePeriodSeconds: new(int64(1)),
-	}
-}
-
-func get(path string, req *Request) corev1.ProbeHandler {
-	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-		Path: path, Port: intstr.FromInt(req.Port + 1), Scheme: corev1.URISchemeHTTP,
-	}}
-}
-
 // environment is what the agent is told: the request, the settings, and what only
 // the pod will know.
 func environment(spec *corev1.PodSpec, req *Request, settings *Settings) []corev1.EnvVar {
 	config := req.Agent
-	config.Listen = fmt.Sprintf("localhost:%d", req.Port)
-	config.ProbeListen = fmt.Sprintf(":%d", req.Port+1)
+	config.Listen, config.ProbeListen = req.listen(), req.probeListen()
 	config.LogLevel, _ = settings.logLevel() // checked when the settings were read
 	config.Redis.Guard, _ = settings.guard()
 	config.Redis.URLFile = path.Join(redisDir, "url")

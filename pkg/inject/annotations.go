@@ -111,10 +111,9 @@ var Annotations = []Annotation{
 		Meaning: "The agent's place among the init containers. Those before it run without the lock.",
 		read:    readOneOf(func(r *Request) *Order { return &r.Order }, OrderFirst, OrderLast),
 	}, {
-		Key: KeyProbe, Values: "`http`, `exec`", Default: "`http`",
-		Meaning:     "How the kubelet asks the agent. Pods with `hostNetwork` or a mesh sidecar need `exec`, so they are refused for now.",
-		Unsupported: string(ProbeExec),
-		read:        readOneOf(func(r *Request) *Probe { return &r.Probe }, ProbeHTTP, ProbeExec),
+		Key: KeyProbe, Values: "`http`, `exec`", Default: "`http`; `exec` with `hostNetwork` and beside a mesh's proxy",
+		Meaning: "How the kubelet asks the agent: over the network, or by a process in its container. `exec` is for pods that the kubelet cannot reach: see [meshes](meshes.md). It costs a little more memory.",
+		read:    readOneOf(func(r *Request) *Probe { return &r.Probe }, ProbeHTTP, ProbeExec),
 	}, {
 		Key: KeyContainers, Values: "container names, separated by commas", Default: "all but init containers",
 		Meaning: "Which containers can see the lock's status. All of them wait for it.",
@@ -134,7 +133,7 @@ var Annotations = []Annotation{
 		read:    readQuantity("16Mi", "1Gi", func(r *Request) quantityField { return &r.Memory }),
 	}, {
 		Key: KeyAgentPort, Values: "`1024` to `65534`", Default: "`8650`",
-		Meaning: "Port of the agent's API on loopback. The kubelet's probes use the next one.",
+		Meaning: "Port of the agent's API on loopback. The kubelet's probes use the next one, unless they are `probe: exec`. Pods with `hostNetwork` have no port, so there the key is refused.",
 		read:    readInteger(1024, 65534, func(r *Request) *int { return &r.Port }),
 	}, {
 		Key: KeyStatus, Values: "written by Holdfast: `injected`",

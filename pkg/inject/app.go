@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +15,7 @@ func (r *Request) seesStatus(container string) bool {
 
 // showStatus lets an app container see the lock. Nothing else of it changes.
 func showStatus(c *corev1.Container, req *Request) {
-	setEnv(&c.Env, corev1.EnvVar{Name: agentenv.URLVar, Value: fmt.Sprintf("http://127.0.0.1:%d", req.Port)})
+	setEnv(&c.Env, corev1.EnvVar{Name: agentenv.URLVar, Value: req.apiURL()})
 	setEnv(&c.Env, corev1.EnvVar{Name: agentenv.DirVar, Value: req.Agent.Dir})
 	addMount(&c.VolumeMounts, corev1.VolumeMount{Name: RunVolume, MountPath: req.Agent.Dir, ReadOnly: true})
 }

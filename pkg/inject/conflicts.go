@@ -3,6 +3,7 @@ package inject
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,43 +44,37 @@ func (p *parser) checkPlatform() {
 	}
 }
 
-// checkProbe refuses pods in which the kubelet's HTTP probes would not reach the
-// agent, so that the app would never start.
+// checkProbe decides how the kubelet asks where the annotation does not say it: by
+// exec where an HTTP probe would not reach the agent, so that the app would never
+// start.
 func (p *parser) checkProbe() {
-	if p.spec.HostNetwork {
-		p.reject(specPath.Child("hostNetwork"), "true", "needs %s: exec, which is not supported yet", KeyProbe)
-	}
-	if where, value := p.meshSidecar(); where != nil {
-		p.reject(where, value, "a mesh sidecar breaks the agent's probes: needs %s: exec, which is not supported yet", KeyProbe)
-	}
-}
-
-// meshSidecar tells by what a pod is known to get a mesh's proxy.
-func (p *parser) meshSidecar() (*field.Path, string) {
-	const istio, linkerd = "sidecar.istio.io/inject", "linkerd.io/inject"
-	metadata := field.NewPath("metadata")
-	for i, c := range p.spec.Containers {
-		if meshContainer(c.Name) {
-			return specPath.Child("containers").Index(i).Child("name"), c.Name
-		}
-	}
-	for i, c := range p.spec.InitContainers {
-		if meshContainer(c.Name) {
-			return specPath.Child("initContainers").Index(i).Child("name"), c.Name
-		}
-	}
+	p.req.HostNetwork = p.spec.HostNetwork
 	switch {
-	case p.meta.Labels[istio] == "true":
-		return metadata.Child("labels").Key(istio), "true"
-	case p.meta.Annotations[istio] == "true":
-		return annotationPath(istio), "true"
-	case p.meta.Annotations[linkerd] == "enabled", p.meta.Annotations[linkerd] == "ingress":
-		return annotationPath(linkerd), p.meta.Annotations[linkerd]
+	case p.req.HostNetwork && p.req.Probe == ProbeHTTP:
+		p.refuse(KeyProbe, "the pod has hostNetwork, where the agent may open no port: use %q, or remove this key", ProbeExec)
+	case p.req.Probe != "":
+	case p.req.HostNetwork, p.hasMesh():
+		p.req.Probe = ProbeExec
+	default:
+		p.req.Probe = ProbeHTTP
 	}
-	return nil, ""
+	if p.req.HostNetwork && p.has(KeyAgentPort) {
+		p.refuse(KeyAgentPort, "the pod has hostNetwork, where the agent opens no port: remove this key")
+	}
 }
 
-func meshContainer(name string) bool { return name == "istio-proxy" || name == "linkerd-proxy" }
+// hasMesh tells whether a mesh's proxy is in the pod, or is asked for. Where a whole
+// namespace is in a mesh the pod does not say so: then the API server asks again
+// once the mesh's own webhook has put its proxy in.
+func (p *parser) hasMesh() bool {
+	const istio, linkerd = "sidecar.istio.io/inject", "linkerd.io/inject"
+	return slices.ContainsFunc(p.spec.Containers, meshProxy) ||
+		slices.ContainsFunc(p.spec.InitContainers, meshProxy) ||
+		p.meta.Labels[istio] == "true" || p.meta.Annotations[istio] == "true" ||
+		p.meta.Annotations[linkerd] == "enabled" || p.meta.Annotations[linkerd] == "ingress"
+}
+
+func meshProxy(c corev1.Container) bool { return c.Name == "istio-proxy" || c.Name == "linkerd-proxy" }
 
 // checkNames refuses containers of the user's with one of our names. The init
 // containers of an injected pod are ours.
@@ -135,20 +130,24 @@ func within(p, dir string) bool {
 // checkPorts refuses an agent whose ports another container of the pod has. Only
 // declared ports are known.
 func (p *parser) checkPorts() {
-	if !p.good(KeyAgentPort) {
+	if !p.good(KeyAgentPort, KeyProbe) {
 		return
 	}
-	api, probes := int32(p.req.Port), int32(p.req.Port+1)
-	check := func(containers []corev1.Container) {
-		for _, c := range containers {
-			for _, port := range c.Ports {
-				if port.Protocol != corev1.ProtocolUDP && port.Protocol != corev1.ProtocolSCTP && (port.ContainerPort == api || port.ContainerPort == probes) {
-					p.errs = append(p.errs, field.Invalid(annotationPath(KeyAgentPort), fmt.Sprint(api),
-						fmt.Sprintf("the agent needs ports %d and %d, but container %s has %d: set another", api, probes, shorten(c.Name), port.ContainerPort)))
-				}
+	needed := p.req.ports()
+	for _, c := range slices.Concat(p.spec.InitContainers, p.spec.Containers) {
+		for _, port := range c.Ports {
+			tcp := port.Protocol == corev1.ProtocolTCP || port.Protocol == ""
+			if tcp && slices.Contains(needed, port.ContainerPort) {
+				p.errs = append(p.errs, field.Invalid(annotationPath(KeyAgentPort), fmt.Sprint(p.req.Port),
+					fmt.Sprintf("the agent needs %s, but container %s has %d: set another", listPorts(needed), shorten(c.Name), port.ContainerPort)))
 			}
 		}
 	}
-	check(p.spec.InitContainers)
-	check(p.spec.Containers)
+}
+
+func listPorts(ports []int32) string {
+	if len(ports) == 1 {
+		return fmt.Sprintf("port %d", ports[0])
+	}
+	return fmt.Sprintf("ports %d and %d", ports[0], ports[1])
 }

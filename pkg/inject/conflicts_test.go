@@ -11,7 +11,6 @@ func TestPodsWithoutPlaceForAnAgent(t *testing.T) {
 	const (
 		rename    = "Holdfast needs this name: rename the "
 		linuxOnly = "the agent runs on Linux only"
-		mesh      = "a mesh sidecar breaks the agent's probes: needs holdfast.dev/probe: exec, which is not supported yet"
 	)
 	tests := map[string]struct {
 		change func(*corev1.Pod)
@@ -59,35 +58,13 @@ func TestPodsWithoutPlaceForAnAgent(t *testing.T) {
 			func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "windows"} },
 			`spec.nodeSelector[kubernetes.io/os]: Invalid value: "windows": ` + linuxOnly,
 		},
-		"the host's network": {
-			func(p *corev1.Pod) { p.Spec.HostNetwork = true },
-			`spec.hostNetwork: Invalid value: "true": needs holdfast.dev/probe: exec, which is not supported yet`,
+		"HTTP probes on the host's network": {
+			func(p *corev1.Pod) { p.Spec.HostNetwork, p.Annotations[KeyProbe] = true, "http" },
+			`metadata.annotations[holdfast.dev/probe]: Invalid value: "http": the pod has hostNetwork, where the agent may open no port: use "exec", or remove this key`,
 		},
-		"a mesh's container": {
-			func(p *corev1.Pod) {
-				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy"})
-			},
-			`spec.containers[1].name: Invalid value: "istio-proxy": ` + mesh,
-		},
-		"a mesh's native sidecar": {
-			func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "linkerd-proxy"}} },
-			`spec.initContainers[0].name: Invalid value: "linkerd-proxy": ` + mesh,
-		},
-		"a mesh's label": {
-			func(p *corev1.Pod) { p.Labels = map[string]string{"sidecar.istio.io/inject": "true"} },
-			`metadata.labels[sidecar.istio.io/inject]: Invalid value: "true": ` + mesh,
-		},
-		"a mesh's annotation": {
-			func(p *corev1.Pod) { p.Annotations["sidecar.istio.io/inject"] = "true" },
-			`metadata.annotations[sidecar.istio.io/inject]: Invalid value: "true": ` + mesh,
-		},
-		"another mesh's annotation": {
-			func(p *corev1.Pod) { p.Annotations["linkerd.io/inject"] = "enabled" },
-			`metadata.annotations[linkerd.io/inject]: Invalid value: "enabled": ` + mesh,
-		},
-		"its other value": {
-			func(p *corev1.Pod) { p.Annotations["linkerd.io/inject"] = "ingress" },
-			`metadata.annotations[linkerd.io/inject]: Invalid value: "ingress": ` + mesh,
+		"a port on the host's network": {
+			func(p *corev1.Pod) { p.Spec.HostNetwork, p.Annotations[KeyAgentPort] = true, "9000" },
+			`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "9000": the pod has hostNetwork, where the agent opens no port: remove this key`,
 		},
 	}
 	for name, tc := range tests {
@@ -122,6 +99,8 @@ func TestCaseB50PortTaken(t *testing.T) {
 		port     corev1.ContainerPort
 		init     bool // of an init container's
 		annotate string
+		probe    string
+		host     bool // on the host's network
 		want     []string
 	}{
 		"the API's": {
@@ -136,6 +115,12 @@ func TestCaseB50PortTaken(t *testing.T) {
 			port: corev1.ContainerPort{ContainerPort: 8650}, init: true,
 			want: []string{`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "8650": the agent needs ports 8650 and 8651, but container init has 8650: set another`},
 		},
+		"by an app whose probes are exec": {
+			port: corev1.ContainerPort{ContainerPort: 8650}, probe: "exec",
+			want: []string{`metadata.annotations[holdfast.dev/agent-port]: Invalid value: "8650": the agent needs port 8650, but container app has 8650: set another`},
+		},
+		"the probes', which are exec":                           {port: corev1.ContainerPort{ContainerPort: 8651}, probe: "exec"},
+		"the API's, on the host's network, where there is none": {port: corev1.ContainerPort{ContainerPort: 8650}, host: true},
 		"over UDP":         {port: corev1.ContainerPort{ContainerPort: 8650, Protocol: corev1.ProtocolUDP}},
 		"with another set": {port: corev1.ContainerPort{ContainerPort: 8650}, annotate: "8700"},
 	}
@@ -151,6 +136,10 @@ func TestCaseB50PortTaken(t *testing.T) {
 			if tc.annotate != "" {
 				pod.Annotations[KeyAgentPort] = tc.annotate
 			}
+			if tc.probe != "" {
+				pod.Annotations[KeyProbe] = tc.probe
+			}
+			pod.Spec.HostNetwork = tc.host
 			_, got := parse(t, pod)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)

@@ -49,7 +49,11 @@ type Request struct {
 	Containers []string           // who sees the status; nil for every app container
 	CPU        *resource.Quantity // nil for the default
 	Memory     *resource.Quantity // nil for the default
-	Port       int                // of the agent's API; the probes use the next one
+	Port       int                // of the agent's API; HTTP probes use the next one
+
+	// HostNetwork says that the ports of the pod are those of its node, so that the
+	// agent must open none: there may be another pod like it.
+	HostNetwork bool
 }
 
 const (
@@ -68,7 +72,6 @@ func newRequest() *Request {
 		Agent: agentenv.Default(),
 		Scope: ScopeNamespace,
 		Order: OrderFirst,
-		Probe: ProbeHTTP,
 		Port:  defaultPort,
 	}
 }

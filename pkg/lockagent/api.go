@@ -15,6 +15,7 @@ type subject interface {
 	Release(context.Context) error
 	Live() error
 	Probed()
+	ProbeBroken()
 }
 
 // api answers the app, on loopback and on agent.sock. Every answer is computed

@@ -23,6 +23,7 @@ type fakeSubject struct {
 	releaseErr error
 	liveErr    error
 	probed     int
+	broken     int
 }
 
 func newFakeSubject() *fakeSubject {
@@ -36,6 +37,7 @@ func (f *fakeSubject) Metrics() *Metrics             { return f.metrics }
 func (f *fakeSubject) Release(context.Context) error { return f.releaseErr }
 func (f *fakeSubject) Live() error                   { return f.liveErr }
 func (f *fakeSubject) Probed()                       { f.probed++ }
+func (f *fakeSubject) ProbeBroken()                  { f.broken++ }
 
 func call(h http.Handler, method, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://localhost:8650"+target, nil)

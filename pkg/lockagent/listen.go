@@ -12,9 +12,6 @@ import (
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
-// SocketName is the API's unix socket, in HOLDFAST_DIR.
-const SocketName = "agent.sock"
-
 // The most connections at once, for each listener. An agent has 32 MiB.
 const (
 	apiConns   = 128
@@ -24,7 +21,8 @@ const (
 // Listeners are the open doors of the agent.
 type Listeners struct {
 	api    []net.Listener
-	probes net.Listener // nil without HOLDFAST_PROBE_LISTEN
+	probes net.Listener // nil without HOLDFAST_PROBE_LISTEN, or where that is a path
+	asking net.Listener // for exec probes; nil unless HOLDFAST_PROBE_LISTEN is a path
 }
 
 // Listen opens every door or none. The socket comes first: where it answers
@@ -39,9 +37,9 @@ func Listen(cfg agentenv.Config) (*Listeners, error) {
 }
 
 func (ls *Listeners) open(cfg agentenv.Config) error {
-	socket, err := listenSocket(filepath.Join(cfg.Dir, SocketName))
+	socket, err := listenSocket(filepath.Join(cfg.Dir, agentenv.SocketName))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s=%q: %w", agentenv.DirVar, cfg.Dir, err)
 	}
 	ls.api = append(ls.api, capConns(socket, apiConns))
 	tcp, err := listenLoopback(cfg.Listen)
@@ -51,7 +49,19 @@ func (ls *Listeners) open(cfg agentenv.Config) error {
 	if err != nil {
 		return explain(agentenv.ListenVar, cfg.Listen, err)
 	}
-	if cfg.ProbeListen == "" {
+	return ls.openProbes(cfg)
+}
+
+func (ls *Listeners) openProbes(cfg agentenv.Config) error {
+	switch {
+	case cfg.ProbeListen == "":
+		return nil
+	case cfg.ExecProbes():
+		asking, err := listenSocket(cfg.ProbeListen)
+		if err != nil {
+			return fmt.Errorf("%s=%q: %w", agentenv.ProbeListenVar, cfg.ProbeListen, err)
+		}
+		ls.asking = capConns(asking, probeConns)
 		return nil
 	}
 	probes, err := net.Listen("tcp", cfg.ProbeListen)
@@ -64,11 +74,10 @@ func (ls *Listeners) open(cfg agentenv.Config) error {
 
 // Close closes every door that is open, and removes the socket.
 func (ls *Listeners) Close() {
-	for _, l := range ls.api {
-		_ = l.Close()
-	}
-	if ls.probes != nil {
-		_ = ls.probes.Close()
+	for _, l := range append(ls.api, ls.probes, ls.asking) {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 }
 
@@ -104,20 +113,20 @@ func listenLoopback(addr string) ([]net.Listener, error) {
 	return []net.Listener{four, six}, nil
 }
 
-// listenSocket opens the socket for everyone: the app may run as any user, and
-// who sees the folder is decided by the pod that mounts it. What an earlier
-// process left there is in the way and goes.
+// listenSocket opens a socket for everyone: the app may run as any user, and who
+// sees the folder is decided by the pod that mounts it. What an earlier process
+// left there is in the way and goes.
 func listenSocket(path string) (net.Listener, error) {
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("%s: another agent answers there; give each its own %s", path, agentenv.DirVar)
+		return nil, errors.New("another agent answers there: give each a folder of its own")
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: it is where the agent's socket belongs; remove it, or set %s to another folder", err, agentenv.DirVar)
+		return nil, fmt.Errorf("%w: it is where the agent's socket belongs; remove it, or set another folder", err)
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("%s=%q: %w", agentenv.DirVar, filepath.Dir(path), err)
+		return nil, err
 	}
 	if err := os.Chmod(path, 0o666); err != nil {
 		_ = l.Close()

@@ -122,13 +122,13 @@ func (a *askedSubject) Status() *Status {
 
 func TestSocketIsOpenToEveryUser(t *testing.T) {
 	dir := shortDir(t)
-	if err := os.WriteFile(filepath.Join(dir, SocketName), nil, 0o600); err != nil { // what a crash leaves, or worse
+	if err := os.WriteFile(filepath.Join(dir, agentenv.SocketName), nil, 0o600); err != nil { // what a crash leaves, or worse
 		t.Fatal(err)
 	}
 	if _, err := doors(t, agentenv.Config{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	fi, err := os.Stat(filepath.Join(dir, SocketName))
+	fi, err := os.Stat(filepath.Join(dir, agentenv.SocketName))
 	if err != nil {
 		t.Fatal(err)
 	}

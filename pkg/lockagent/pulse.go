@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
 // stallAfter is the gap between two beats of the loop from which on it counts
@@ -17,6 +19,7 @@ type pulse struct {
 	last     atomic.Int64  // the latest round
 	stalled  atomic.Int64  // end of the latest stall; 0 if there was none
 	answered atomic.Int64  // the latest good answer to a liveness probe; 0 if there was none
+	broken   atomic.Int64  // the latest exec probe that may have failed although it was answered; 0 if there was none
 }
 
 // beat notes one round of the loop.
@@ -40,7 +43,26 @@ func (a *Agent) Live() error {
 
 // Probed notes that the kubelet's liveness probe gets a good answer: that tells,
 // at TERM, whether the probe was the reason.
-func (a *Agent) Probed() { a.pulse.answered.Store(int64(a.clock.Boot())) }
+//
+// An exec probe that was answered has failed all the same if the runtime took too
+// long to start it, or to notice its end. It fails only once [agentenv.ProbeTimeout]
+// is over, so a good part of that is then silence, before its first question or
+// after its last.
+func (a *Agent) Probed() {
+	now := a.clock.Boot()
+	last := time.Duration(a.pulse.answered.Swap(int64(now)))
+	if a.cfg.ExecProbes() && last > 0 && now-last > a.maxSilence() {
+		a.pulse.broken.Store(int64(now))
+	}
+}
+
+// ProbeBroken notes that an exec probe did not end well, whatever it was told.
+func (a *Agent) ProbeBroken() { a.pulse.broken.Store(int64(a.clock.Boot())) }
+
+// maxSilence is how long no question of an exec probe may come: for one that was
+// not answered, and until the next process has been started. Twice that is less
+// than what the kubelet grants beyond the time that a probe lasts.
+func (a *Agent) maxSilence() time.Duration { return 2*a.probePeriod() + 2*time.Second }
 
 // maxIdle is how long the loop of a holder may be silent.
 func (a *Agent) maxIdle() time.Duration { return max(2*time.Second, a.cfg.TTL/15) }
@@ -54,6 +76,12 @@ func (a *Agent) probePeriod() time.Duration { return max(time.Second, a.cfg.TTL/
 // have come before the hold. An agent that was never asked may be just starting.
 func (a *Agent) wellUntil(moment time.Duration) bool {
 	from := moment - 2*a.probePeriod()
+	if a.cfg.ExecProbes() {
+		if broken := time.Duration(a.pulse.broken.Load()); broken > 0 && broken > moment-agentenv.ProbeTimeout {
+			return false
+		}
+		from = moment - a.maxSilence()
+	}
 	if stalled := time.Duration(a.pulse.stalled.Load()); stalled > 0 && stalled > from {
 		return false
 	}

@@ -32,10 +32,19 @@ func serve(ls *Listeners, agent subject, log *slog.Logger) (stop func()) {
 	if ls.probes != nil {
 		go serveOn(probes, ls.probes, log)
 	}
+	asked := &execProbes{agent: agent}
+	if ls.asking != nil {
+		go func() {
+			if err := asked.serve(ctx, ls.asking); ctx.Err() == nil {
+				log.Error("listener ended", "addr", ls.asking.Addr().String(), "error", err.Error())
+			}
+		}()
+	}
 	return func() {
 		cancel() // long polls answer with what is true now
 		shutdown(api)
 		shutdown(probes)
+		asked.awaitGone(answerGrace)
 		ls.Close()
 	}
 }

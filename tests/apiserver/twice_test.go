@@ -40,8 +40,8 @@ func TestCaseB44AskedTwice(t *testing.T) {
 		pod.Spec.InitContainers = []corev1.Container{{Name: "meddler", Image: "registry.example/meddler:1"}}
 	}))
 
-	c.addMeddler(t, newMeddler(t), namespace)
-	pod, asked := c.createMeddled(t, namespace)
+	c.addMeddler(t, newMeddler(t, "meddler"), namespace)
+	pod, asked := c.createMeddled(t, namespace, "meddler")
 	if asked != 2 {
 		t.Fatalf("the webhook was asked %d times, want 2: this test proves nothing", asked)
 	}
@@ -53,20 +53,20 @@ func TestCaseB44AskedTwice(t *testing.T) {
 
 // createMeddled creates pods until the API server has noticed that there is a
 // meddler, and tells how often our webhook was asked about the last one.
-func (c *cluster) createMeddled(t *testing.T, namespace string) (pod *corev1.Pod, asked int) {
+func (c *cluster) createMeddled(t *testing.T, namespace, meddler string) (pod *corev1.Pod, asked int) {
 	t.Helper()
 	eventually(t, func() bool {
 		before := c.front.countOf(namespace)
 		pod = c.mustCreate(t, namespace, newPod(mutex))
 		asked = c.front.countOf(namespace) - before
-		return initContainer(pod, "meddler") != nil
+		return initContainer(pod, meddler) != nil
 	})
 	return pod, asked
 }
 
 // newMeddler is a webhook that puts its container before all others, as proxies do.
-func newMeddler(t *testing.T) *httptest.Server {
-	patch := []byte(`[{"op":"add","path":"/spec/initContainers/0","value":{"name":"meddler","image":"registry.example/meddler:1"}}]`)
+func newMeddler(t *testing.T, name string) *httptest.Server {
+	patch := []byte(`[{"op":"add","path":"/spec/initContainers/0","value":{"name":"` + name + `","image":"registry.example/meddler:1"}}]`)
 	kind := admissionv1.PatchTypeJSONPatch
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -90,7 +90,7 @@ func (c *cluster) addMeddler(t *testing.T, meddler *httptest.Server, namespace s
 	t.Helper()
 	none, all := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Equivalent
 	config := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "zz-meddler"},
+		ObjectMeta: metav1.ObjectMeta{Name: "zz-meddler-" + namespace},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name:                    "meddler.example.org",
 			AdmissionReviewVersions: []string{"v1"},

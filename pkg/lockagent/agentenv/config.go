@@ -9,7 +9,19 @@ package agentenv
 
 import (
 	"log/slog"
+	"strings"
 	"time"
+)
+
+// SocketName is the API's unix socket, in HOLDFAST_DIR.
+const SocketName = "agent.sock"
+
+// How an exec probe lasts. Starting a process in a container costs a hundred times
+// what an HTTP request does, so one that finds the agent well goes on asking for a
+// while, as often as an HTTP probe would. One that does not ends at once.
+const (
+	ProbeLasts   = 30 * time.Second
+	ProbeTimeout = 50 * time.Second // what the kubelet gives it, to start and end included
 )
 
 // Kind is what sort of lock a resource is.
@@ -86,7 +98,7 @@ type Config struct {
 	Dir         string     // what the app may read; /var/run/holdfast
 	StateDir    string     // the agent's own; /var/lib/holdfast
 	Listen      string     // address of the app's API, "localhost" meaning both loopbacks, empty for none but the socket; localhost:8650
-	ProbeListen string     // address of the kubelet's probes, empty for none; :8651
+	ProbeListen string     // address of the kubelet's probes; a path, from "/" on, is that of the socket that exec probes ask at; empty for none; :8651
 	LogLevel    slog.Level // info
 
 	Pod Pod
@@ -119,6 +131,10 @@ func (c Config) InPod() bool { return c.Pod.UID != "" }
 
 // StopsApp tells whether a loss ends the app by ending the agent.
 func (c Config) StopsApp() bool { return c.OnLost == LostStop }
+
+// ExecProbes tells whether the kubelet asks by processes in the agent's container,
+// at a socket, and not over the network.
+func (c Config) ExecProbes() bool { return strings.HasPrefix(c.ProbeListen, "/") }
 
 // Default is the configuration before any variable is read. TTL-dependent
 // defaults (Margin) and gate-dependent ones (OnLost) are filled in by [Parse].
