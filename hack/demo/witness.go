@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -43,7 +44,8 @@ func (w witness) read(ctx context.Context, l lock) (reading, error) {
 		return reading{}, err
 	}
 	r := reading{waiters: int(waiters.Val())}
-	r.fence, _ = strconv.ParseInt(fence.Val(), 10, 64)
+	token, _, _ := strings.Cut(fence.Val(), " ")
+	r.fence, _ = strconv.ParseInt(token, 10, 64)
 	switch permits := live.Val(); {
 	case l.kind == agentenv.Mutex && left.Val() > 0:
 		r.holders, r.left = 1, left.Val()
@@ -77,7 +79,7 @@ func (w witness) close(locks []lock) {
 	defer cancel()
 	for _, l := range locks {
 		key := l.key()
-		w.client.Del(ctx, key, key+":fence", key+":queue", key+":waiters", key+":holders")
+		w.client.Del(ctx, key, key+":fence", key+":queue", key+":waiters", key+":heartbeats", key+":holders", key+":limits")
 	}
 	_ = w.client.Close()
 }

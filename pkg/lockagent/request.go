@@ -169,7 +169,7 @@ func (l *loop) dropCall() {
 func (l *loop) claim() Claim {
 	c := l.cfg
 	return Claim{
-		Owner: l.rec.Owner, Permits: c.Permits, TTL: c.TTL, Priority: c.Priority,
+		Owner: l.rec.Owner, Permits: c.Permits, TTL: c.TTL, Priority: c.Priority, Token: l.rec.Token,
 		Pod: c.Pod.Name, Namespace: c.Pod.Namespace, Node: c.Pod.Node,
 		Workload: c.Workload, ReplicaSet: c.ReplicaSet, Revision: c.Revision,
 	}

@@ -40,13 +40,14 @@ type Store interface {
 	Close() error
 }
 
-// Claim is who asks, and for what. It stays the same from the first Acquire to
-// the Release; a new acquisition has a new Owner.
+// Claim is who asks, and for what. But for Token it stays the same from the first
+// Acquire to the Release; a new acquisition has a new Owner.
 type Claim struct {
-	Owner    string        // a new random id for each acquisition; a capability, never shown
+	Owner    string        // a new random id for each acquisition, one word; a capability, never shown
 	Permits  int           // the caller's limit; 1 for a mutex
 	TTL      time.Duration // whole milliseconds, from 1s
 	Priority int           // -100 to 100, higher goes first
+	Token    int64         // of the hold, for Renew and Shorten: the store may have lost it; 0 if it is not known
 
 	// Who this is, for those who look: never used to decide, but for handoff.
 	Pod, Namespace, Node string

@@ -5,6 +5,7 @@ package e2e
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,9 +32,17 @@ func (s *trial) held() (hold, bool) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, err := s.db.HGet(ctx, key+":holders", owner+":token").Int64()
+	grant, err := s.db.Get(ctx, key+":fence").Result()
 	if err != nil {
-		s.t.Fatalf("the holder has no token: %v", err)
+		s.t.Fatal(err)
+	}
+	words := strings.Fields(grant) // TOKEN OWNER …
+	if len(words) < 2 || words[1] != owner {
+		s.t.Fatalf("%s holds, but the latest grant is %q", owner, grant)
+	}
+	token, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
 	}
 	left, err := s.db.PTTL(ctx, key).Result()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -177,6 +178,8 @@ func senseless(c lockagent.Claim) string {
 	switch {
 	case c.Owner == "":
 		return "no owner"
+	case strings.ContainsAny(c.Owner, " \t\r\n"):
+		return "an owner of two words"
 	case c.Permits < 1:
 		return "no permits"
 	case c.TTL < time.Millisecond || c.TTL%time.Millisecond != 0:

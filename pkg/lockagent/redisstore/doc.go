@@ -19,7 +19,8 @@
 // A script runs whole or not at all, so the only doubt is whether it ran. Every
 // one may be run again: an owner that holds is granted the same token again, a
 // waiter keeps its place, a release finds nothing more to do. Nothing is retried
-// here, and no error reads as "busy": see [lockagent.StoreError].
+// here, and no error reads as "busy": see [lockagent.StoreError]. A renewal brings
+// the hold's token along, so that it keeps it where Redis has lost its record.
 //
 // Redis out of memory: nothing new is granted, but holds are renewed and
 // released. Redis restarted without its data: the holds are gone, and tokens go

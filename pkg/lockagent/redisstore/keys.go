@@ -7,12 +7,19 @@ import "github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 //
 //	lock:{R}       string      the mutex: owner id, with the TTL of the hold
 //	semaphore:{R}  sorted set  the permits: owner id, scored by expiry in ms
-//	K:fence        string      the last fencing token
+//	K:fence        string      the last fencing token; of a mutex the whole of its latest grant: TOKEN OWNER ASKED WHO
 //	K:queue        sorted set  waiters: owner id, scored by -priority × 10^13 + arrival in ms
-//	K:waiters      hash        OWNER:expiry, OWNER:ttl, OWNER:permits, OWNER:offered (and not answered), and who that is
+//	K:waiters      hash        OWNER → what it claims: EXPIRY TTL PERMITS OFFERED WHO
 //	K:heartbeats   sorted set  waiters again, scored by when they are forgotten
-//	K:holders      hash        OWNER:token, OWNER:since, OWNER:permits, OWNER:asked (to yield), and who that is
+//	K:holders      hash        a semaphore's grants: OWNER → TOKEN ASKED WHO
 //	K:limits       sorted set  a semaphore's holders again, scored by their permits
+//
+// Who holds a mutex is what lock:{R} says; where the latest grant has another
+// owner, it is a program that is not Holdfast. A token is the time of its grant in
+// microseconds, unless clocks went back. ASKED is "-", or who asks the holder to
+// yield. OFFERED is 1 after an offer, until the waiter calls again. WHO is for
+// those who look: pod=POD namespace=NAMESPACE node=NODE, and in a rollout
+// workload=UID replicaset=UID revision=N.
 //
 // lock:{R} and semaphore:{R} are what other programs use that lock in Redis the
 // usual way, so these and Holdfast exclude each other. The braces put all keys
@@ -23,10 +30,11 @@ func keysOf(kind agentenv.Kind, resource string) []string {
 	if kind == agentenv.Semaphore {
 		lock, other = other, lock
 	}
-	return []string{
-		lock, lock + ":fence", lock + ":queue", lock + ":waiters",
-		lock + ":heartbeats", lock + ":holders", lock + ":limits", other,
+	keys := []string{lock, lock + ":fence", lock + ":queue", lock + ":waiters", lock + ":heartbeats", other}
+	if kind == agentenv.Semaphore {
+		keys = append(keys, lock+":holders", lock+":limits")
 	}
+	return keys
 }
 
 // channelOf names the channel on which an owner is woken.

@@ -30,16 +30,20 @@ func TestRedisOutOfMemoryKeepsHolds(t *testing.T) {
 			s := startReal(t)
 			store := s.open(t, kind, resource)
 			token := take(t, store, claim("a", 1))
+			held := claim("a", 1)
+			held.Token = token
 			outOfMemory(t, s)
 			stillHeld := func(did string) {
 				t.Helper()
 				advanceOutOfMemory(t, s, ttl/2)
-				if got := renew(t, store, claim("a", 1)); got.Outcome != lockagent.Held || got.Token != token {
+				if got := renew(t, store, held); got.Outcome != lockagent.Held || got.Token != token {
 					t.Errorf("after %s a's renewal gives %+v, want token %d held", did, got, token)
 				}
 			}
 			stillHeld("acquire")
 			stillHeld("a renewal")
+			s.raw.Expire(t.Context(), lock+":fence", time.Hour)
+			stillHeld("a time in which no key was extended")
 			s.raw.Del(t.Context(), lock+":fence")
 			stillHeld("the loss of the fence, which a renewal puts back,")
 			shorten(t, store, claim("a", 1), ttl*2/3)

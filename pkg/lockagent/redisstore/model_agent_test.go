@@ -82,6 +82,7 @@ func (a *agent) request(w *world, what string) func() func() {
 	}
 	sent := w.now
 	claim := a.claim
+	claim.Token = a.token
 	switch what {
 	case "renew":
 		a.lastSent = sent

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
@@ -47,7 +48,7 @@ func (w *world) holders() []string {
 // checkLimits: never more holders than the smallest permits among them.
 func (w *world) checkLimits(holders []string) {
 	for _, owner := range holders {
-		if limit := w.number(owner, "permits"); int64(len(holders)) > limit {
+		if limit := w.permits(owner); int64(len(holders)) > limit {
 			w.Fatalf("%d hold, of which %s allows %d: %q", len(holders), owner, limit, holders)
 		}
 	}
@@ -59,7 +60,7 @@ func (w *world) checkTokens(holders []string) {
 	now := map[string]int64{}
 	newest := w.newest
 	for _, owner := range holders {
-		token := w.number(owner, "token")
+		token := w.token(owner)
 		for other, t := range now {
 			if t == token {
 				w.Fatalf("%s and %s have the same token %d", owner, other, token)
@@ -88,7 +89,7 @@ func (w *world) checkBeliefs(holders []string) {
 		if !slices.Contains(holders, a.claim.Owner) {
 			w.Fatalf("%s believes to hold for %s more, but %q do", a.claim.Owner, a.deadline.Sub(w.now), holders)
 		}
-		if token := w.number(a.claim.Owner, "token"); token != a.token {
+		if token := w.token(a.claim.Owner); token != a.token {
 			w.Fatalf("%s believes in token %d, but it has %d", a.claim.Owner, a.token, token)
 		}
 	}
@@ -110,10 +111,30 @@ func (w *world) checkPlaces(holders []string) {
 	}
 }
 
-// number is a field of a holder's entry.
-func (w *world) number(owner, field string) int64 {
-	text := w.server.HGet(w.store.Keys()[5], owner+":"+field)
-	n, err := strconv.ParseInt(text, 10, 64)
-	w.must(owner+":"+field, err)
-	return n
+// permits is the limit that a holder has asked for.
+func (w *world) permits(owner string) int64 {
+	if w.kind == agentenv.Mutex {
+		return 1
+	}
+	permits, err := w.server.ZScore(w.store.Keys()[7], owner)
+	w.must("permits of "+owner, err)
+	return int64(permits)
+}
+
+// token is what is written down of a holder: a mutex' latest grant is its own.
+func (w *world) token(owner string) int64 {
+	var words []string
+	if w.kind == agentenv.Mutex {
+		text, err := w.server.Get(w.store.Keys()[1])
+		w.must("fence", err)
+		words = strings.Fields(text)
+		if len(words) < 3 || words[1] != owner {
+			w.Fatalf("%s holds, but the latest grant is %q", owner, text)
+		}
+	} else {
+		words = strings.Fields(w.server.HGet(w.store.Keys()[6], owner) + " -")
+	}
+	token, err := strconv.ParseInt(words[0], 10, 64)
+	w.must("token of "+owner, err)
+	return token
 }

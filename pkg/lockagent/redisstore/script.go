@@ -15,14 +15,26 @@ import (
 var (
 	//go:embed lua/lock.lua
 	lockPart []byte
-	//go:embed lua/unwanted.lua
-	unwantedPart []byte
+	//go:embed lua/ttl.lua
+	ttlPart []byte
+	//go:embed lua/holder.lua
+	holderPart []byte
 	//go:embed lua/clock.lua
 	clockPart []byte
-	//go:embed lua/record.lua
-	recordPart []byte
+	//go:embed lua/fence.lua
+	fencePart []byte
 	//go:embed lua/free.lua
 	freePart []byte
+	//go:embed lua/unwanted.lua
+	unwantedPart []byte
+	//go:embed lua/pass.lua
+	passPart []byte
+	//go:embed lua/kept.lua
+	keptPart []byte
+	//go:embed lua/permit.lua
+	permitPart []byte
+	//go:embed lua/record.lua
+	recordPart []byte
 	//go:embed lua/hold.lua
 	holdPart []byte
 	//go:embed lua/queue.lua
@@ -42,10 +54,10 @@ var (
 // The scripts that can make someone a holder, and those that cannot, are two
 // types, because they reach Redis in two ways.
 var (
-	acquireScript = grantingScript{assemble(lockPart, clockPart, recordPart, freePart, holdPart, queuePart, offerPart, acquirePart)}
-	releaseScript = grantingScript{assemble(lockPart, unwantedPart, clockPart, holdPart, queuePart, recordPart, offerPart, releasePart)}
-	renewScript   = plainScript{assemble(lockPart, clockPart, holdPart, queuePart, renewPart)}
-	shortenScript = plainScript{assemble(lockPart, clockPart, holdPart, queuePart, shortenPart)}
+	acquireScript = grantingScript{assemble(lockPart, ttlPart, clockPart, fencePart, freePart, holderPart, recordPart, holdPart, queuePart, offerPart, acquirePart)}
+	releaseScript = grantingScript{assemble(lockPart, holderPart, unwantedPart, clockPart, fencePart, passPart, recordPart, holdPart, queuePart, offerPart, releasePart)}
+	renewScript   = plainScript{assemble(lockPart, ttlPart, holderPart, keptPart, clockPart, permitPart, fencePart, recordPart, holdPart, queuePart, renewPart)}
+	shortenScript = plainScript{assemble(lockPart, ttlPart, holderPart, clockPart, fencePart, recordPart, holdPart, queuePart, shortenPart)}
 )
 
 // script is what Redis runs, and the name that Redis gives it.

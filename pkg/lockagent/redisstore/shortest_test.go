@@ -1,7 +1,6 @@
 package redisstore_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -35,26 +34,33 @@ func TestHolderThatDiedIsForgottenByTheNext(t *testing.T) {
 		take(t, store, claim("dead", 1))
 		s.advance(t, ttl+time.Second)
 		take(t, store, claim("a", 1))
-		for field := range s.raw.HGetAll(t.Context(), mutexKey+":holders").Val() {
-			if strings.HasPrefix(field, "dead:") {
-				t.Errorf("%s is left", field)
-			}
+		if got := s.raw.Get(t.Context(), mutexKey+":fence").Val(); strings.Contains(got, "dead") {
+			t.Errorf("the latest grant is %q", got)
 		}
 	})
 }
 
-func TestReleaseOverwritesNothingInPlaceOfTheHolders(t *testing.T) {
-	onEach(t, func(t *testing.T, s server) {
-		ctx, store := t.Context(), s.open(t, agentenv.Mutex, resource)
-		take(t, store, claim("a", 1))
-		s.raw.Set(ctx, mutexKey+":holders", "mine", 0)
-		_, err := store.Release(ctx, claim("a", 1))
-		var failed *lockagent.StoreError
-		if !errors.As(err, &failed) || failed.Code != lockagent.CodeWrongType {
-			t.Errorf("got %v, want code %q", err, lockagent.CodeWrongType)
-		}
-		if got := s.raw.Get(ctx, mutexKey+":holders").Val(); got != "mine" {
-			t.Errorf("the key of another is now %q", got)
-		}
-	})
+// A hand-off that finds a key of another kind in its way changes nothing.
+func TestHandOffOverwritesNothing(t *testing.T) {
+	for _, suffix := range []string{":fence", ":queue", ":waiters"} {
+		onEach(t, func(t *testing.T, s server) {
+			ctx, store := t.Context(), s.open(t, agentenv.Mutex, resource)
+			take(t, store, claim("a", 1))
+			wakes := listen(t, store, claim("b", 1))
+			acquire(t, store, claim("b", 1))
+			s.raw.Del(ctx, mutexKey+suffix)
+			if err := wrongTypes[suffix](ctx, s.raw, mutexKey+suffix); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Release(ctx, claim("a", 1)); codeOf(err) != lockagent.CodeWrongType {
+				t.Errorf("got %v, want code %q", err, lockagent.CodeWrongType)
+			}
+			if got := s.raw.Get(ctx, mutexKey).Val(); got != "a" {
+				t.Errorf("%s: the lock is %q's, want still a's", suffix, got)
+			}
+			if len(wakes) > 0 {
+				t.Errorf("%s: b hears %+v", suffix, <-wakes)
+			}
+		})
+	}
 }

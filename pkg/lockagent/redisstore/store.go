@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,8 +37,7 @@ func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (lockagent.Answe
 		return lockagent.Answer{}, s.fail(op, err)
 	}
 	reply, err := acquireScript.run(ctx, s.client, s.keys,
-		string(s.kind), c.Owner, c.TTL.Milliseconds(), c.Permits, c.Priority,
-		c.Pod, c.Namespace, c.Node, c.Workload, c.ReplicaSet, revision(c))
+		c.Owner, c.TTL.Milliseconds(), who(c), c.Permits, c.Priority)
 	if err != nil {
 		return lockagent.Answer{}, s.fail(op, err)
 	}
@@ -74,7 +74,7 @@ func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockage
 	if err := checkClaim(c); err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
-	reply, err := p.run(ctx, s.client, s.keys, string(s.kind), c.Owner, ttl.Milliseconds())
+	reply, err := p.run(ctx, s.client, s.keys, c.Owner, ttl.Milliseconds(), c.Token)
 	if err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
@@ -93,7 +93,7 @@ func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockage
 // Release is one script, and at most two messages for each permit that it frees.
 func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
 	const op = "release"
-	reply, err := releaseScript.run(ctx, s.client, s.keys, string(s.kind), c.Owner)
+	reply, err := releaseScript.run(ctx, s.client, s.keys, c.Owner)
 	if err != nil {
 		return false, s.fail(op, err)
 	}
@@ -119,6 +119,8 @@ func checkClaim(c lockagent.Claim) error {
 	switch {
 	case c.Owner == "":
 		return fmt.Errorf("the claim has no owner id")
+	case strings.ContainsAny(c.Owner, " \t\r\n"):
+		return fmt.Errorf("the owner id %q is more than one word", c.Owner)
 	case c.TTL < minTTL || c.TTL > maxTTL || c.TTL%time.Millisecond != 0:
 		return fmt.Errorf("the ttl is %s: it must be whole milliseconds, at least 1ms and under 30m", c.TTL)
 	case c.Permits < 1:
@@ -129,10 +131,22 @@ func checkClaim(c lockagent.Claim) error {
 	return nil
 }
 
-// revision is empty where there is none, so that it takes no room in Redis.
-func revision(c lockagent.Claim) string {
-	if c.Revision == 0 {
-		return ""
+// who is what Redis is told of who that is, for those who look: the words that
+// are not empty, such as "pod=etl-0 namespace=orders node=n1".
+func who(c lockagent.Claim) string {
+	words := make([]byte, 0, 256)
+	add := func(name, value string) {
+		if value != "" {
+			words = append(append(append(words, ' '), name...), value...)
+		}
 	}
-	return strconv.FormatInt(c.Revision, 10)
+	add("pod=", c.Pod)
+	add("namespace=", c.Namespace)
+	add("node=", c.Node)
+	add("workload=", c.Workload)
+	add("replicaset=", c.ReplicaSet)
+	if c.Revision != 0 {
+		add("revision=", strconv.FormatInt(c.Revision, 10))
+	}
+	return strings.TrimPrefix(string(words), " ")
 }

@@ -188,6 +188,7 @@ var holding = map[string]func(*scene){
 			"a negative ttl":   shortTTL(-time.Second),
 			"half a ms":        shortTTL(1500 * time.Microsecond),
 			"no owner":         func(c *lockagent.Claim) { c.Owner = "" },
+			"two words":        func(c *lockagent.Claim) { c.Owner = "a b" },
 			"no permits":       func(c *lockagent.Claim) { c.Permits = 0 },
 			"a priority above": priority(101),
 			"a priority below": priority(-101),

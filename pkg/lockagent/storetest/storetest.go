@@ -5,6 +5,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func (s *scene) semaphore(name string, permits int, change ...func(*lockagent.Cl
 func (s *scene) owner(kind agentenv.Kind, name string, permits int, change []func(*lockagent.Claim)) *owner {
 	s.Helper()
 	o := &owner{s: s, name: name, store: s.Open(s.T, kind, resource), claim: lockagent.Claim{
-		Owner: fmt.Sprintf("%s-%d", name, owners.Add(1)), Permits: permits, TTL: ttl,
+		Owner: fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), owners.Add(1)), Permits: permits, TTL: ttl,
 		Pod: name, Namespace: "orders", Node: "node-1",
 	}}
 	for _, c := range change {

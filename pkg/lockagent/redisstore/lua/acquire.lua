@@ -1,8 +1,7 @@
 -- acquire.lua takes a permit for the caller, or keeps its place in the queue, or
 -- queues it.
 --
--- ARGV     3 ttl in ms   4 permits   5 priority
---          6-11 pod, namespace, node, workload, replicaset, revision
+-- ARGV     2 ttl in ms   3 who   4 permits   5 priority
 -- Answers  {"granted", token}
 --          {"busy", position, waiters, ms until the caller has to look, limit}
 --          {"other"}: held as the other kind; nothing was changed
@@ -10,21 +9,22 @@
 local SHARE = 10 ^ 13 -- of the scores, for each priority; more than ms since 1970
 local FOREIGN = 1000 -- ms between looks at a holder that will not call
 
-local priority = tonumber(ARGV[5])
-
 local SOON = 1 -- ms until a caller helps on with more dead than one call drops
+
+local mine = {ttl = ttl, who = ARGV[3], permits = tonumber(ARGV[4])}
+local priority = tonumber(ARGV[5])
 
 -- Drops waiters that are silent and permits that have expired, at most a hundred
 -- of each. Tells whether there were any, and whether there may be more.
 local function purge()
-  local dead = redis.call('ZRANGEBYSCORE', heartbeats, '-inf', int(now), 'LIMIT', 0, VISITS)
+  local dead = call('ZRANGEBYSCORE', heartbeats, '-inf', int(now), 'LIMIT', 0, VISITS)
   for _, owner in ipairs(dead) do
     drop_waiter(owner)
   end
   if mutex then
     return #dead > 0, #dead == VISITS
   end
-  local expired = redis.call('ZRANGEBYSCORE', lock, '-inf', int(now), 'LIMIT', 0, VISITS)
+  local expired = call('ZRANGEBYSCORE', lock, '-inf', int(now), 'LIMIT', 0, VISITS)
   for _, owner in ipairs(expired) do
     drop_hold(owner)
   end
@@ -34,42 +34,33 @@ end
 -- A new waiter goes behind all of its priority, also if the clock went back.
 local function new_place()
   local share = -priority * SHARE
-  local behind = redis.call('ZREVRANGEBYSCORE', queue, '(' .. int(share + SHARE), int(share), 'WITHSCORES', 'LIMIT', 0, 1)
+  local behind = call('ZREVRANGEBYSCORE', queue, '(' .. int(share + SHARE), int(share), 'WITHSCORES', 'LIMIT', 0, 1)
   return math.max(share + now, behind[2] and tonumber(behind[2]) + 1 or share)
 end
 
 -- Queues the caller, or notes that it is still there.
 local function heartbeat()
-  local place = redis.call('ZSCORE', queue, me)
+  local place = call('ZSCORE', queue, me)
   if place then
-    redis.call('PEXPIRE', queue, HOUR) -- first, so that a waiter keeps its place when memory is full
+    call('PEXPIRE', queue, HOUR) -- first, so that a waiter keeps its place when memory is full
   end
-  local entry = {
-    me .. ':expiry', int(now + claim.ttl), me .. ':ttl', int(claim.ttl), me .. ':permits', int(claim.permits),
-  }
-  for _, name in ipairs(DETAILS) do
-    if claim[name] ~= '' then
-      entry[#entry + 1] = me .. ':' .. name
-      entry[#entry + 1] = claim[name]
-    end
-  end
-  redis.call('HSET', waiters, unpack(entry))
-  redis.call('HDEL', waiters, me .. ':offered')
-  redis.call('PEXPIRE', waiters, HOUR)
-  redis.call('ZADD', heartbeats, int(now + claim.ttl), me)
-  redis.call('PEXPIRE', heartbeats, HOUR)
+  local expiry = int(now + ttl)
+  call('HSET', waiters, me, expiry .. ' ' .. ttl .. ' ' .. mine.permits .. ' 0 ' .. mine.who)
+  call('PEXPIRE', waiters, HOUR)
+  call('ZADD', heartbeats, expiry, me)
+  call('PEXPIRE', heartbeats, HOUR)
   if not place then
-    redis.call('ZADD', queue, int(new_place()), me)
-    redis.call('PEXPIRE', queue, HOUR)
+    call('ZADD', queue, int(new_place()), me)
+    call('PEXPIRE', queue, HOUR)
   end
 end
 
 -- Tells whether a program that does not call its waiters holds a permit.
 local function foreign()
   if mutex then
-    return holder and redis.call('HEXISTS', holders, holder .. ':token') == 0
+    return holder and select(2, match(latest, GRANT)) ~= holder
   end
-  return count() > redis.call('ZCARD', limits)
+  return count() > call('ZCARD', limits)
 end
 
 -- Tells whether all before the caller have a hold already, offers that they have
@@ -77,7 +68,7 @@ end
 local function next_in_line(position)
   local first
   if position > 1 and position <= count() + 1 then
-    walk(alive, function(owner)
+    walk(function(owner)
       first = owner
       return true
     end)
@@ -98,27 +89,27 @@ local function look(position, more)
 end
 
 local function busy(more)
-  local position = redis.call('ZRANK', queue, me) + 1
-  return {'busy', position, redis.call('ZCARD', queue), look(position, more), math.min(claim.permits, smallest())}
+  local position = call('ZRANK', queue, me) + 1
+  return {'busy', position, call('ZCARD', queue), look(position, more), math.min(mine.permits, smallest())}
 end
 
-if holds(me) and prolong(claim.ttl) then
-  local token = token_of(me)
+if holds(me) and prolong(ttl) then
+  local token = token_of_mine(0, mine.who)
   keep()
   return {'granted', int(token)}
 end
 if other_held() then
   return {'other'}
 end
-local waiting = redis.call('ZCARD', queue) > 0
+local waiting = call('ZCARD', queue) > 0
 local dropped, more = false, false
 if waiting or not mutex then
   dropped, more = purge()
 end
 local taken, limit = count(), smallest()
 local token
-if not waiting and taken < math.min(claim.permits, limit) then
-  token = grant(me, claim.ttl, claim, taken, limit)
+if not waiting and taken < math.min(mine.permits, limit) then
+  token = grant(me, ttl, mine, taken, limit)
 else
   heartbeat()
   if dropped or taken < limit then

@@ -1,15 +1,9 @@
--- free.lua is the shortest way through acquire, before all that it can do without
--- is even defined: a mutex that nobody holds, waits for, or has left anything of.
--- Arguments and answer are those of acquire.lua.
+-- free.lua is the short way through acquire: a mutex that nobody holds or waits
+-- for. Arguments and answer are those of acquire.lua.
 
-local claim = {ttl = millis(ARGV[3]), permits = tonumber(ARGV[4])}
-for i, name in ipairs(DETAILS) do
-  claim[name] = ARGV[5 + i]
-end
-
-if mutex and not holder and redis.call('EXISTS', queue, holders, other) == 0 then
-  redis.call('SET', lock, me, 'PX', claim.ttl)
-  local token = record(me, claim)
-  redis.call('PEXPIRE', holders, HOUR)
-  return {'granted', int(token)}
+if mutex and call('EXISTS', lock, queue, other) == 0 then
+  local token = string.format('%.0f', math.max(last + 1, micros))
+  call('SET', lock, me, 'PX', ARGV[2])
+  call('SET', fence, token .. ' ' .. me .. ' - ' .. ARGV[3], 'PX', MONTH)
+  return {'granted', token}
 end

@@ -1,21 +1,10 @@
--- hold.lua follows clock.lua in every script: what is to know and to do about holds.
-
-local HOLDER = {'token', 'since', 'asked', 'permits', unpack(DETAILS)}
-
--- The names of an owner's fields in holders or waiters.
-local function fields(owner, names)
-  local out = {}
-  for i, name in ipairs(names) do
-    out[i] = owner .. ':' .. name
-  end
-  return unpack(out)
-end
+-- hold.lua follows record.lua: what is to know and to do about holds.
 
 local function holds(owner)
   if mutex then
     return holder == owner
   end
-  local expiry = redis.call('ZSCORE', lock, owner)
+  local expiry = call('ZSCORE', lock, owner)
   return expiry and tonumber(expiry) > now
 end
 
@@ -24,27 +13,23 @@ end
 local function until_free()
   local left
   if mutex then
-    left = redis.call('PTTL', lock) -- -2: it has ended while the script ran
+    left = call('PTTL', lock) -- -2: it has ended while the script ran
   else
-    local first = redis.call('ZRANGEBYSCORE', lock, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    local first = call('ZRANGEBYSCORE', lock, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     left = first[2] and tonumber(first[2]) - now or -1
   end
   return left == -1 and 0 or math.min(math.max(left, 0) + 1, HOUR)
 end
 
-local cleared = false -- there is nothing in holders
-
--- Ends a hold, or what is left of one. All that is in a mutex' holders is of one
--- that holds, or of dead ones.
+-- Ends a hold, or what is left of one.
 local function drop_hold(owner)
   if mutex then
-    redis.call('HLEN', holders) -- one of a wrong type ends it here, with the hold as it was
-    redis.call('DEL', lock, holders)
-    holder, cleared = false, true
+    call('DEL', lock)
+    holder = false
   else
-    redis.call('HDEL', holders, fields(owner, HOLDER))
-    redis.call('ZREM', lock, owner)
-    redis.call('ZREM', limits, owner)
+    call('HDEL', holders, owner)
+    call('ZREM', lock, owner)
+    call('ZREM', limits, owner)
   end
 end
 
@@ -52,56 +37,70 @@ end
 -- program has put there without an expiry, though not by more than a month. Its
 -- expiry is never brought forward.
 local function keep_lock()
-  local left = redis.call('PTTL', lock)
+  local left = call('PTTL', lock)
   if left >= HOUR then
     return
   end
   local wanted = HOUR
   if left == -1 then
-    local highest = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')
+    local highest = call('ZRANGE', lock, -1, -1, 'WITHSCORES')
     wanted = math.min(math.max(HOUR, tonumber(highest[2] or 0) - now), MONTH)
   end
-  redis.call('PEXPIRE', lock, int(wanted))
+  call('PEXPIRE', lock, int(wanted))
 end
 
--- Tells whether it is a minute since the holders' keys were extended. All keys of
--- a lock but the lock itself and the fence expire an hour after that, whoever
+-- Tells whether it is a minute since the keys of holders were extended. All keys
+-- of a lock but the lock itself and the fence expire an hour after that, whoever
 -- calls, so that nobody's short TTL shortens another's keys.
 local function stale()
-  return redis.call('PTTL', holders) <= HOUR - MINUTE
+  if mutex then
+    return call('PTTL', fence) <= MONTH - MINUTE
+  end
+  return call('PTTL', holders) <= HOUR - MINUTE
 end
 
--- Extends what belongs to holders.
+-- Extends what belongs to a semaphore's holders.
 local function keep_holders()
-  redis.call('PEXPIRE', holders, HOUR)
-  if not mutex then
-    redis.call('PEXPIRE', limits, HOUR)
-    keep_lock()
-  end
+  call('PEXPIRE', holders, HOUR)
+  call('PEXPIRE', limits, HOUR)
+  keep_lock()
 end
 
 -- Extends all that belongs to the lock.
 local function keep()
-  if stale() then
-    keep_holders()
-    for _, key in ipairs({queue, waiters, heartbeats}) do
-      redis.call('PEXPIRE', key, HOUR)
-    end
-    redis.call('PEXPIRE', fence, int(MONTH))
+  if not stale() then
+    return
   end
+  if not mutex then
+    keep_holders()
+  end
+  for _, key in ipairs({queue, waiters, heartbeats}) do
+    call('PEXPIRE', key, HOUR)
+  end
+  call('PEXPIRE', fence, MONTH)
 end
 
--- The token of a hold, and 1 if its owner is asked to yield, else 0. Raises a
--- fence that has fallen behind.
-local function token_of(owner)
-  local entry = redis.call('HMGET', holders, owner .. ':token', owner .. ':asked')
-  local token = tonumber(entry[1] or '')
-  if not token then
-    token = next_token()
-    redis.call('HSET', holders, owner .. ':token', int(token))
-  elseif last < token then
-    last = token
-    redis.call('SET', fence, int(token), 'PX', int(MONTH))
+-- The token of the caller's hold, and 1 if it is asked to yield, else 0. Writes
+-- down anew what is missing: with the token that the caller knows, 0 for none, if
+-- that can be its own, and with who that is. Raises a fence that has fallen behind.
+local function token_of_mine(known, who)
+  local token, owner, asked
+  if mutex then
+    token, owner, asked = match(latest, GRANT)
+    token = owner == me and token
+  else
+    token, asked = match(call('HGET', holders, me) or '', PERMIT)
   end
-  return token, entry[2] and 1 or 0
+  if token then
+    token = tonumber(token)
+    if last < token then
+      raise(token)
+    end
+    return token, asked == '-' and 0 or 1
+  end
+  if known < 1 or known >= 2 ^ 53 - 1 or mutex and known < last then
+    known = next_token()
+  end
+  record(me, known, who)
+  return known, 0
 end

@@ -1,32 +1,30 @@
 -- lock.lua starts every script: the keys, who calls.
 --
--- KEYS  1 the lock   2 fence   3 queue   4 waiters   5 heartbeats   6 holders
---       7 limits     8 the lock of the other kind of the same name
--- ARGV  1 "mutex" or "semaphore"   2 the caller's owner id
+-- KEYS  1 the lock   2 fence   3 queue   4 waiters   5 heartbeats
+--       6 the lock of the other kind of the same name
+--       7 holders    8 limits: a semaphore's; a mutex has none of the two
+-- ARGV  1 the caller's owner id
 --
 -- A script reads a key before it changes anything, so that a key of a wrong
--- type ends it with everything as it was. And its first write is one that Redis
+-- type ends it with everything as it was; only a renewal may then have prolonged
+-- its own hold. And its first write is one that Redis
 -- allows when it is out of memory (DEL, PEXPIRE, ZREM) wherever a hold is to be
 -- kept or given up: after that one, the others are allowed too.
+--
+-- After milliseconds of rest Redis runs a script cold, and then what a script
+-- defines costs more than what it does. So what happens most comes first, in
+-- parts that define nothing: free, unwanted, pass, kept and permit.lua.
 
-local lock, fence, queue, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local heartbeats, holders, limits, other = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local mutex, me = ARGV[1] == 'mutex', ARGV[2]
+local call, match = redis.call, string.match
+local lock, fence, queue, waiters, heartbeats, other, holders, limits = unpack(KEYS)
+local mutex, me = not holders, ARGV[1]
 
 local MINUTE = 60 * 1000
 local HOUR = 60 * MINUTE -- expiry of all but lock and fence; no TTL is near it
 local MONTH = 30 * 24 * HOUR -- expiry of the fence
+local OFFER = 3000 -- ms to answer an offer
 
-local DETAILS = {'pod', 'namespace', 'node', 'workload', 'replicaset', 'revision'}
-
--- Numbers go to Redis as text: ".." and tostring round what is above 10^14.
-local function int(n)
-  return string.format('%.0f', n)
-end
-
--- PEXPIRE with zero or less would delete the key.
-local function millis(text)
-  local n = math.floor(tonumber(text) or 0)
-  assert(n >= 1 and n < HOUR / 2, 'a time to live must be from 1 ms to 30 min')
-  return n
-end
+-- What keys.go calls a grant and a claim, taken apart.
+local GRANT = '^(%d+) (%S+) (%S+)' -- token, owner, asked
+local PERMIT = '^(%d+) (%S+)' -- token, asked
+local CLAIM = '^(%d+) (%d+) (%d+) (%d) ?(.*)$' -- expiry, ttl, permits, offered, who

@@ -1,13 +1,11 @@
 -- offer.lua follows queue.lua in the scripts that grant, and only in those.
 
-local OFFER = 3000 -- ms to answer an offer
-
 -- Live holds, offers included.
 local function count()
   if mutex then
     return holder and 1 or 0
   end
-  return redis.call('ZCOUNT', lock, '(' .. int(now), '+inf')
+  return call('ZCOUNT', lock, '(' .. int(now), '+inf')
 end
 
 -- The smallest permits among the live holders. Entries without a hold, which a
@@ -18,7 +16,7 @@ local function smallest()
   end
   local permits = math.huge
   for _ = 1, VISITS do
-    local first = redis.call('ZRANGE', limits, 0, 0, 'WITHSCORES')
+    local first = call('ZRANGE', limits, 0, 0, 'WITHSCORES')
     if not first[1] then
       return math.huge
     end
@@ -33,32 +31,33 @@ end
 
 -- Tells whether the name is held as the other kind of lock.
 local function other_held()
-  if redis.call('EXISTS', other) == 0 then
+  if call('EXISTS', other) == 0 then
     return false
   end
   if mutex then
-    return redis.call('ZCOUNT', other, '(' .. int(now), '+inf') > 0
+    return call('ZCOUNT', other, '(' .. int(now), '+inf') > 0
   end
-  return redis.call('GET', other) ~= false
+  return call('GET', other) ~= false
 end
 
 -- Makes the owner a holder for ttl ms and returns its token. taken is the number
--- of live holds: where there is none, what is left in holders is of dead ones,
--- unless it was cleared a moment ago.
+-- of live holds: where there is none, what is left in holders is of dead ones.
 -- limit is what smallest() has said.
 local function grant(owner, ttl, claim, taken, limit)
-  if taken == 0 and not cleared and redis.call('HLEN', holders) > 0 then
-    redis.call('DEL', holders, limits)
-  end
+  local token = next_token()
   if mutex then
-    redis.call('SET', lock, owner, 'PX', ttl)
+    call('SET', lock, owner, 'PX', ttl)
     holder = owner
-  else
-    redis.call('ZADD', lock, int(now + ttl), owner)
-    redis.call('ZADD', limits, claim.permits, owner)
+    record(owner, token, claim.who)
+    return token
   end
-  local token = record(owner, claim)
-  if mutex or limit == math.huge or stale() then -- new: a mutex' always, limits where it was empty
+  if taken == 0 and call('HLEN', holders) > 0 then
+    call('DEL', holders, limits)
+  end
+  call('ZADD', lock, int(now + ttl), owner)
+  call('ZADD', limits, claim.permits, owner)
+  record(owner, token, claim.who)
+  if limit == math.huge or stale() then -- the keys may be new
     keep_holders()
   end
   return token
@@ -73,7 +72,7 @@ local function offer(owner, claim, taken, limit)
     return false
   end
   grant(owner, math.min(OFFER, claim.ttl), claim, taken, limit)
-  redis.call('HSET', waiters, owner .. ':offered', int(now))
+  call('HSET', waiters, owner, claim.expiry .. ' ' .. claim.ttl .. ' ' .. claim.permits .. ' 1 ' .. claim.who)
   return true
 end
 
@@ -85,13 +84,7 @@ end
 local function serve(caller, tell)
   local taken, limit = count(), smallest()
   local full, token = taken >= limit, nil
-  local function read(owner) -- of whom nothing is given to, less is read
-    if full then
-      return alive(owner)
-    end
-    return waiter(owner)
-  end
-  walk(read, function(owner, claim)
+  walk(function(owner, claim)
     full = full or taken >= math.min(claim.permits, limit)
     if full then
       return not tell or owner == caller or tell_next(owner)
@@ -102,7 +95,6 @@ local function serve(caller, tell)
       return false
     end
     tell, taken, limit = true, taken + 1, math.min(limit, claim.permits)
-    full = taken >= limit
   end)
   if token then
     leave(caller)

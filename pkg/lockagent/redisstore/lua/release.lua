@@ -3,6 +3,10 @@
 --
 -- Answers  {"released"} if there was a hold of the caller, else {"nothing"}
 
+if passed then
+  walk(tell_next)
+  return {'released'}
+end
 local held = holds(me)
 leave(me)
 if held then

@@ -1,17 +1,13 @@
 -- renew.lua gives the caller's hold a full ttl, and answers an offer. It never
 -- makes a hold of nothing.
 --
--- ARGV     3 ttl in ms
+-- ARGV     2 ttl in ms   3 the hold's token, 0 if the caller does not know it
 -- Answers  {"held", token, 1 if the caller is asked to yield}
 --          {"gone"}: the hold has ended   {"taken"}: another holds the mutex
 
-local ttl = millis(ARGV[3])
-if not holds(me) then
-  return {holder and 'taken' or 'gone'}
-end
-if not prolong(ttl) then
+if not holds(me) or not prolong(ttl) then
   return {'gone'}
 end
-local token, asked = token_of(me)
+local token, asked = token_of_mine(tonumber(ARGV[3]), '')
 keep()
 return {'held', int(token), asked}
