@@ -76,7 +76,7 @@ func TestWitnessReads(t *testing.T) {
 	ctx := t.Context()
 	in := func(d time.Duration) float64 { return float64(time.Now().Add(d).UnixMilli()) }
 	client.Set(ctx, "lock:{demo/etl}", "owner", time.Minute)
-	client.Set(ctx, "lock:{demo/etl}:fence", "1795962756208704 owner - pod=etl-0", time.Hour)
+	client.Set(ctx, "lock:{demo/etl}:fence", "1795962756208704 owner pod=etl-0", time.Hour)
 	client.ZAdd(ctx, "lock:{demo/etl}:queue", redis.Z{Member: "a"}, redis.Z{Member: "b"})
 	client.ZAdd(ctx, "semaphore:{demo/cap}",
 		redis.Z{Member: "expired", Score: in(-time.Second)},

@@ -15,11 +15,13 @@ type Store interface {
 	// Acquire takes a permit for c.Owner, or keeps its place in the queue, or
 	// queues it. A hold of c.Owner that is still alive is granted again with the
 	// same token and a full TTL. It is also the waiter's heartbeat: a waiter that
-	// has not called for c.TTL is forgotten.
+	// has not called for c.TTL is forgotten. One that has been queued for two
+	// seconds asks a holder of its workload and of a lower revision to yield.
 	Acquire(ctx context.Context, c Claim) (Answer, error)
 
 	// Renew gives c.Owner's hold a full TTL again, and confirms an offer. It
-	// never revives a hold that has ended.
+	// never revives a hold that has ended. It tells who asks for the hold, if that
+	// waiter is still there, and takes c.Revision for the hold's if it is higher.
 	Renew(ctx context.Context, c Claim) (Renewal, error)
 
 	// Shorten cuts the remaining life of c.Owner's hold to at most ttl. It is for
@@ -31,6 +33,12 @@ type Store interface {
 	// whether there was a hold of c.Owner to end: false is a warning, not an error.
 	Release(ctx context.Context, c Claim) (bool, error)
 
+	// Transfer passes c.Owner's hold on to the heir that was named in the reply to
+	// Renew, past everyone else in the queue, as an offer with a token of its own.
+	// It answers Passed; or Held: the heir is not there any more, the question is
+	// withdrawn and the hold is as it was; or that the hold had ended before.
+	Transfer(ctx context.Context, c Claim, h Heir) (Outcome, error)
+
 	// Listen opens c.Owner's own channel. Once it has returned, no wake-up is
 	// missed until ctx ends, which closes the channel. After a broken connection
 	// it subscribes again by itself and sends a [Wake] of kind [WakeRetry].
@@ -40,8 +48,15 @@ type Store interface {
 	Close() error
 }
 
-// Claim is who asks, and for what. But for Token it stays the same from the first
-// Acquire to the Release; a new acquisition has a new Owner.
+// Revisions is what a Store may know beside its lock: an undo gives an old
+// ReplicaSet a new revision while its pods run or wait.
+type Revisions interface {
+	// Revision is the one that c's ReplicaSet has now; 0 if nobody has said.
+	Revision(ctx context.Context, c Claim) (int64, error)
+}
+
+// Claim is who asks, and for what. But for Token and Revision it stays the same
+// from the first Acquire to the Release; a new acquisition has a new Owner.
 type Claim struct {
 	Owner    string        // a new random id for each acquisition, one word; a capability, never shown
 	Permits  int           // the caller's limit; 1 for a mutex
@@ -49,10 +64,12 @@ type Claim struct {
 	Priority int           // -100 to 100, higher goes first
 	Token    int64         // of the hold, for Renew and Shorten: the store may have lost it; 0 if it is not known
 
-	// Who this is, for those who look: never used to decide, but for handoff.
+	// Who this is, for those who look.
 	Pod, Namespace, Node string
-	Workload, ReplicaSet string
-	Revision             int64
+
+	// With handoff only: a waiter of a workload asks its holders of a lower revision.
+	Workload, ReplicaSet string // UIDs
+	Revision             int64  // from 1
 }
 
 // Answer is what Acquire says.
@@ -65,36 +82,51 @@ type Answer struct {
 	Waiters    int           // length of the queue
 	RetryAfter time.Duration // when to ask again because nobody will say so; 0: at the next heartbeat
 	Limit      int           // the smallest permits among the caller and the live holders
+	Asked      string        // the pod of the holder that this call has asked to yield; empty: none
 }
 
 // Outcome is what became of a hold.
 type Outcome string
 
-// The outcomes of Renew and Shorten.
+// The outcomes of Renew, Shorten and Transfer.
 const (
-	Held  Outcome = "held"  // still the caller's
-	Gone  Outcome = "gone"  // ended, and nobody has it (or, of a semaphore, it is simply not there)
-	Taken Outcome = "taken" // another has it
+	Held   Outcome = "held"   // still the caller's
+	Gone   Outcome = "gone"   // ended, and nobody has it (or, of a semaphore, it is simply not there)
+	Taken  Outcome = "taken"  // another has it
+	Passed Outcome = "passed" // by Transfer: the heir has it, by this call or an earlier one
 )
 
 // Renewal is what Renew and Shorten say.
 type Renewal struct {
-	Outcome    Outcome
-	Token      int64 // if held
-	YieldAsked bool  // if held: a newer revision asks for the lock
+	Outcome Outcome
+	Token   int64 // if held
+	Heir    *Heir // if held: a newer revision asks for the lock, and waits; nil: none does
 }
 
-// WakeKind says why a waiter is woken.
+// Heir is a waiter that asks a holder of an older revision of its workload to
+// yield, and the question by which it does: Transfer answers that one, and
+// nothing that may be asked later.
+type Heir struct {
+	Owner    string `json:"owner"` // a capability, never shown
+	Question string `json:"question"`
+
+	// Who this is, for people.
+	Pod      string `json:"pod"`
+	Revision int64  `json:"revision"`
+}
+
+// WakeKind says why an owner is woken.
 type WakeKind string
 
-// The reasons to wake a waiter.
+// The reasons to wake an owner.
 const (
 	WakeOffer WakeKind = "offer" // a permit was put in its name for a few seconds: Renew confirms
 	WakeNext  WakeKind = "next"  // it is first in line now; After says when a hold can expire
 	WakeRetry WakeKind = "retry" // something may have been missed: Acquire
+	WakeYield WakeKind = "yield" // to a holder: a newer revision asks for the hold; Renew says which
 )
 
-// Wake is one message on a waiter's channel.
+// Wake is one message on an owner's channel.
 type Wake struct {
 	Kind  WakeKind
 	After time.Duration // with WakeNext; 0 if unknown
@@ -107,7 +139,6 @@ type Code string
 const (
 	CodeUnreachable   Code = "unreachable"    // no connection, or it broke
 	CodeTimeout       Code = "timeout"        // no answer in time
-	CodeTLS           Code = "tls"            // one end does not accept the other's certificate, or speaks no TLS
 	CodeWrongPassword Code = "wrong_password" // WRONGPASS, NOAUTH
 	CodeNoPermission  Code = "no_permission"  // NOPERM: the ACL user may not do this
 	CodeWrongType     Code = "wrong_type"     // a key of the lock holds something else; nothing was overwritten
@@ -122,7 +153,7 @@ const (
 // StoreError is what every method of a Store fails with. Its text names the
 // operation and the resource, and never a password.
 type StoreError struct {
-	Op       string // acquire, renew, shorten, release, listen
+	Op       string // acquire, renew, shorten, release, transfer, listen, revision
 	Resource string
 	Code     Code
 	Err      error

@@ -21,17 +21,21 @@ type lock struct {
 	queue   []*waiter // in order
 	arrival int64
 	ears    map[string]chan lockagent.Wake // of who listens
+
+	questions map[string]*question // by workload
 }
 
 type hold struct {
 	token   int64
-	permits int
+	claim   lockagent.Claim
+	since   time.Time
 	expires time.Time
 }
 
 type waiter struct {
 	claim   lockagent.Claim
 	arrival int64
+	since   time.Time
 	expires time.Time
 	offered bool // and it has not called since
 }
@@ -52,6 +56,11 @@ func (l *lock) acquire(c lockagent.Claim) lockagent.Answer {
 	answer := lockagent.Answer{Position: l.place(c.Owner) + 1, Waiters: len(l.queue), Limit: l.limit(c.Permits)}
 	if l.nextInLine(c.Owner) {
 		answer.RetryAfter = l.earliest()
+	}
+	asked, again := l.ask(c)
+	answer.Asked = asked
+	if again > 0 && (answer.RetryAfter == 0 || again < answer.RetryAfter) {
+		answer.RetryAfter = again
 	}
 	return answer
 }
@@ -74,7 +83,8 @@ func (l *lock) renew(c lockagent.Claim) lockagent.Renewal {
 	}
 	l.extend(h, c.TTL)
 	l.leave(c.Owner)
-	return lockagent.Renewal{Outcome: lockagent.Held, Token: h.token}
+	h.claim.Revision = max(h.claim.Revision, c.Revision)
+	return lockagent.Renewal{Outcome: lockagent.Held, Token: h.token, Heir: l.asks(c, h)}
 }
 
 func (l *lock) shorten(c lockagent.Claim, ttl time.Duration) lockagent.Renewal {
@@ -132,9 +142,24 @@ func (l *lock) offer(asks string, tell bool) {
 		case owner == asks:
 			l.take(w.claim, w.claim.TTL)
 		case ear != nil && !w.offered:
-			w.offered = true
-			l.take(w.claim, min(offerTTL, w.claim.TTL))
-			say(ear, lockagent.Wake{Kind: lockagent.WakeOffer})
+			l.offerTo(w)
+		}
+	}
+}
+
+// offerTo puts a permit in the name of a waiter that listens.
+func (l *lock) offerTo(w *waiter) {
+	w.offered = true
+	l.take(w.claim, min(offerTTL, w.claim.TTL))
+	say(l.ears[w.claim.Owner], lockagent.Wake{Kind: lockagent.WakeOffer})
+}
+
+// tellNext tells the first that waits and listens when there may be room.
+func (l *lock) tellNext() {
+	for _, w := range l.queue {
+		if ear := l.ears[w.claim.Owner]; ear != nil && l.holds[w.claim.Owner] == nil {
+			say(ear, lockagent.Wake{Kind: lockagent.WakeNext, After: l.earliest()})
+			return
 		}
 	}
 }
@@ -149,7 +174,8 @@ func say(ear chan lockagent.Wake, w lockagent.Wake) {
 
 func (l *lock) take(c lockagent.Claim, ttl time.Duration) {
 	l.server.token++
-	l.holds[c.Owner] = &hold{token: l.server.token, permits: c.Permits, expires: l.server.now().Add(ttl)}
+	now := l.server.now()
+	l.holds[c.Owner] = &hold{token: l.server.token, claim: c, since: now, expires: now.Add(ttl)}
 }
 
 func (l *lock) extend(h *hold, ttl time.Duration) {
@@ -162,13 +188,13 @@ func (l *lock) extend(h *hold, ttl time.Duration) {
 func (l *lock) enqueue(c lockagent.Claim) {
 	if l.place(c.Owner) < 0 {
 		l.arrival++
-		l.queue = append(l.queue, &waiter{claim: c, arrival: l.arrival})
+		l.queue = append(l.queue, &waiter{arrival: l.arrival, claim: c, since: l.server.now()})
 		slices.SortFunc(l.queue, func(a, b *waiter) int {
 			return cmp.Or(cmp.Compare(b.claim.Priority, a.claim.Priority), cmp.Compare(a.arrival, b.arrival))
 		})
 	}
 	w := l.queue[l.place(c.Owner)]
-	w.expires, w.offered = l.server.now().Add(c.TTL), false
+	w.claim, w.expires, w.offered = c, l.server.now().Add(c.TTL), false
 }
 
 func (l *lock) place(owner string) int {
@@ -209,7 +235,7 @@ func (l *lock) held() bool {
 // limit is the smallest of permits and those of the live holders.
 func (l *lock) limit(permits int) int {
 	for _, h := range l.holds {
-		permits = min(permits, h.permits)
+		permits = min(permits, h.claim.Permits)
 	}
 	return permits
 }

@@ -19,6 +19,8 @@ type Server struct {
 	ahead time.Duration
 	token int64
 	locks map[name]*lock
+
+	revisions map[string]int64 // by ReplicaSet, as published
 }
 
 // name tells locks apart: the two kinds of one resource share nothing.
@@ -28,7 +30,7 @@ type name struct {
 }
 
 // NewServer has no lock that is held.
-func NewServer() *Server { return &Server{locks: map[name]*lock{}} }
+func NewServer() *Server { return &Server{locks: map[name]*lock{}, revisions: map[string]int64{}} }
 
 // Advance lets time pass on the server alone.
 func (s *Server) Advance(d time.Duration) {
@@ -75,8 +77,16 @@ func (s *Server) Listeners() []string {
 func (s *Server) Forget() {
 	s.each(func(l *lock) {
 		clear(l.holds)
+		clear(l.questions)
 		l.queue = nil
 	})
+}
+
+// Publish says which revision a ReplicaSet has now.
+func (s *Server) Publish(replicaSet string, revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revisions[replicaSet] = revision
 }
 
 // Drop ends owner's hold and tells nobody, as an expiry does.
@@ -108,7 +118,10 @@ func (s *Server) now() time.Time { return time.Now().Add(s.ahead) }
 func (s *Server) lock(n name) *lock {
 	l := s.locks[n]
 	if l == nil {
-		l = &lock{server: s, name: n, holds: map[string]*hold{}, ears: map[string]chan lockagent.Wake{}}
+		l = &lock{
+			server: s, name: n, holds: map[string]*hold{},
+			ears: map[string]chan lockagent.Wake{}, questions: map[string]*question{},
+		}
 		s.locks[n] = l
 	}
 	return l

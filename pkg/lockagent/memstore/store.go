@@ -14,7 +14,7 @@ import (
 
 // Call is one request of a Store.
 type Call struct {
-	Op    string // acquire, renew, shorten, release, listen
+	Op    string // acquire, renew, shorten, release, transfer, listen, revision
 	Owner string
 	At    time.Time
 }
@@ -103,6 +103,18 @@ func (s *Store) Shorten(ctx context.Context, c lockagent.Claim, ttl time.Duratio
 func (s *Store) Release(ctx context.Context, c lockagent.Claim) (had bool, err error) {
 	err = s.do(ctx, "release", c, func(l *lock) { had = l.release(c) })
 	return had, err
+}
+
+// Transfer implements lockagent.Store.
+func (s *Store) Transfer(ctx context.Context, c lockagent.Claim, h lockagent.Heir) (o lockagent.Outcome, err error) {
+	err = s.do(ctx, "transfer", c, func(l *lock) { o = l.transfer(c, h) })
+	return o, err
+}
+
+// Revision implements lockagent.Revisions.
+func (s *Store) Revision(ctx context.Context, c lockagent.Claim) (r int64, err error) {
+	err = s.do(ctx, "revision", c, func(*lock) { r = s.server.revisions[c.ReplicaSet] })
+	return r, err
 }
 
 // Listen implements lockagent.Store.

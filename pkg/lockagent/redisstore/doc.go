@@ -14,6 +14,18 @@
 // in between. What no release announces (a holder or a waiter that died) the
 // first in line finds by its own timer, and everyone by their heartbeat.
 //
+// # Between revisions
+//
+// A waiter that belongs to a workload asks a holder of an older revision of it to
+// yield (ask.lua), at a call of its own. One key for each workload says who is
+// asked by whom, so one of its holders is asked at a time; it expires, so that
+// nobody has to answer. The holder is told on its channel and by each renewal, as
+// long as the heir is in the queue and listens. Its transfer names the question
+// that it answers, makes the heir an offer past everyone else, and finds "passed"
+// when it is run again. After an answer, whatever it was, a hold that began since
+// is left alone for half a minute. Owners without a workload run other scripts,
+// and pay nothing for this.
+//
 // # Failure
 //
 // A script runs whole or not at all, so the only doubt is whether it ran. Every

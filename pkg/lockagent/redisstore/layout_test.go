@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
@@ -22,12 +21,12 @@ func TestHoldersSayWhoTheyAre(t *testing.T) {
 			b.Pod, b.Namespace, b.Node = "etl-0", "orders", "node-1"
 			b.Workload, b.ReplicaSet, b.Revision = "uid-1", "uid-2", 7
 			token := take(t, store, a)
-			wantGrant(t, s, kind, grant{"a", token, "-", "pod=etl-1 namespace=orders node=node-2"})
+			wantGrant(t, s, kind, grant{"a", token, "pod=etl-1 namespace=orders node=node-2"})
 			acquire(t, store, b)
 			listen(t, store, b)
 			release(t, store, a)
 			token = renew(t, store, b).Token
-			wantGrant(t, s, kind, grant{"b", token, "-", "pod=etl-0 namespace=orders node=node-1 workload=uid-1 replicaset=uid-2 revision=7"})
+			wantGrant(t, s, kind, grant{"b", token, "pod=etl-0 namespace=orders node=node-1 workload=uid-1 replicaset=uid-2 revision=7"})
 			release(t, store, b)
 		}
 	})
@@ -54,68 +53,26 @@ func TestWaitersSayWhoTheyAreAndWhatTheyClaim(t *testing.T) {
 
 // grant is what is written down of a hold.
 type grant struct {
-	Owner      string
-	Token      int64
-	Asked, Who string
+	Owner string
+	Token int64
+	Who   string
 }
 
 // wantGrant looks where a mutex' latest grant is, or a semaphore's of that owner.
 func wantGrant(t *testing.T, s server, kind agentenv.Kind, want grant) {
 	t.Helper()
-	text := fmt.Sprintf("%d %s %s %s", want.Token, want.Owner, want.Asked, want.Who)
+	text := fmt.Sprintf("%d %s %s", want.Token, want.Owner, want.Who)
 	key, got := lockKeys[kind]+":fence", ""
 	if kind == agentenv.Mutex {
 		got = s.raw.Get(t.Context(), key).Val()
 	} else {
-		text = fmt.Sprintf("%d %s %s", want.Token, want.Asked, want.Who)
+		text = fmt.Sprintf("%d %s", want.Token, want.Who)
 		key = lockKeys[kind] + ":holders"
 		got = s.raw.HGet(t.Context(), key, want.Owner).Val()
 	}
 	if got != text {
 		t.Errorf("%s has %q, want %q", key, got, text)
 	}
-}
-
-// ask has an heir ask the holder to yield.
-func ask(t *testing.T, s server, kind agentenv.Kind, owner string, token int64) {
-	t.Helper()
-	var err error
-	if kind == agentenv.Mutex {
-		err = s.raw.Set(t.Context(), mutexKey+":fence", fmt.Sprintf("%d %s heir ", token, owner), redis.KeepTTL).Err()
-	} else {
-		err = s.raw.HSet(t.Context(), semaphoreKey+":holders", owner, fmt.Sprintf("%d heir ", token)).Err()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestRenewalTellsThatAYieldIsAsked(t *testing.T) {
-	onEach(t, func(t *testing.T, s server) {
-		for kind, lock := range lockKeys {
-			store := s.open(t, kind, resource)
-			token := take(t, store, claim("a", 1))
-			if renew(t, store, claim("a", 1)).YieldAsked {
-				t.Errorf("%s: nobody has asked yet", kind)
-			}
-			ask(t, s, kind, "a", token)
-			for _, old := range []bool{false, true} { // a renewal that extends all keys, too
-				if old {
-					s.raw.Expire(t.Context(), lock+":fence", time.Hour)
-					s.raw.Expire(t.Context(), lock+":holders", time.Minute)
-				}
-				if got := renew(t, store, claim("a", 1)); !got.YieldAsked || got.Token != token {
-					t.Errorf("%s: got %+v, want to be told to yield token %d", kind, got, token)
-				}
-			}
-			release(t, store, claim("a", 1))
-			take(t, store, claim("a", 1))
-			if renew(t, store, claim("a", 1)).YieldAsked {
-				t.Errorf("%s: the next hold has inherited the question", kind)
-			}
-			release(t, store, claim("a", 1))
-		}
-	})
 }
 
 func TestCaseB34EveryKeyExpires(t *testing.T) {

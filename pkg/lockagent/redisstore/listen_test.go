@@ -156,7 +156,8 @@ func TestMessagesThatMakeNoSenseAreAReasonToAsk(t *testing.T) {
 		"next 99999999999999999999": {Kind: lockagent.WakeRetry},
 		"next":                      {Kind: lockagent.WakeRetry},
 		"":                          {Kind: lockagent.WakeRetry},
-		"yield":                     {Kind: lockagent.WakeRetry},
+		"yield":                     {Kind: lockagent.WakeYield},
+		"stop":                      {Kind: lockagent.WakeRetry},
 	} {
 		s.raw.Publish(t.Context(), mutexKey+":wake:a", message)
 		if got := <-wakes; got != want {

@@ -3,6 +3,8 @@ package redisstore
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 )
 
 // replyReader takes a script's answer apart, value by value. The first value
@@ -47,6 +49,19 @@ func (r *replyReader) number() int64 {
 		r.fail("%v is not a number", v)
 		return 0
 	}
+}
+
+// renewal reads what became of a hold.
+func (r *replyReader) renewal() lockagent.Renewal {
+	renewal := lockagent.Renewal{Outcome: lockagent.Outcome(r.text())}
+	switch renewal.Outcome {
+	case lockagent.Held:
+		renewal.Token = r.number()
+	case lockagent.Gone, lockagent.Taken:
+	default:
+		r.unknown(string(renewal.Outcome))
+	}
+	return renewal
 }
 
 func (r *replyReader) unknown(outcome string) { r.fail("%q is no outcome", outcome) }

@@ -23,9 +23,7 @@ const ttl = 30 * time.Second
 // server is a Redis, real or not, whose time a test can move.
 type server struct {
 	url     string
-	options redisstore.Options // beyond the URL
 	raw     *redis.Client
-	others  []*redis.Client // the other primaries of a cluster
 	advance func(*testing.T, time.Duration)
 }
 
@@ -51,16 +49,9 @@ func startMini(t *testing.T) server {
 
 func startReal(t *testing.T, config ...string) server {
 	r := redistest.Start(t, config...)
-	return realServer(t, r.URL(), r)
-}
-
-func (s server) primaries() []*redis.Client { return append([]*redis.Client{s.raw}, s.others...) }
-
-func (s server) bringForward(t *testing.T, d time.Duration) {
-	t.Helper()
-	for _, raw := range s.primaries() {
-		bringForward(t, raw, d)
-	}
+	s := server{url: r.URL(), raw: rawClient(t, r.Addr)}
+	s.advance = func(t *testing.T, d time.Duration) { bringForward(t, s.raw, d) }
+	return s
 }
 
 func rawClient(t *testing.T, addr string) *redis.Client {
@@ -72,9 +63,7 @@ func rawClient(t *testing.T, addr string) *redis.Client {
 // open gives a Store of its own, as another agent would have.
 func (s server) open(t *testing.T, kind agentenv.Kind, resource string) *redisstore.Store {
 	t.Helper()
-	o := s.options
-	o.URL, o.Kind, o.Resource, o.TTL = s.url, kind, resource, ttl
-	store, err := redisstore.Open(o)
+	store, err := redisstore.Open(redisstore.Options{URL: s.url, Kind: kind, Resource: resource, TTL: ttl})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +95,7 @@ func bringForward(t *testing.T, raw *redis.Client, d time.Duration) {
 	must(err)
 	for _, key := range keys {
 		switch {
-		case strings.HasSuffix(key, ":heartbeats"), strings.HasPrefix(key, "semaphore:{") && strings.HasSuffix(key, "}"):
+		case strings.HasSuffix(key, ":heartbeats"), strings.HasSuffix(key, ":queue"), strings.HasPrefix(key, "semaphore:{") && strings.HasSuffix(key, "}"):
 			members, err := raw.ZRange(ctx, key, 0, -1).Result()
 			must(err)
 			for _, m := range members {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
@@ -15,7 +17,7 @@ import (
 // Store keeps one lock in one Redis. It is safe for concurrent use. [Open] makes
 // one.
 type Store struct {
-	link     *link
+	client   *redis.Client
 	kind     agentenv.Kind
 	resource string
 	keys     []string
@@ -34,7 +36,11 @@ func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (lockagent.Answe
 	if err := checkClaim(c); err != nil {
 		return lockagent.Answer{}, s.fail(op, err)
 	}
-	reply, err := s.run(ctx, acquireScript.run,
+	script, keys := acquireScript, s.keys
+	if c.Workload != "" {
+		script, keys = askingAcquireScript, s.askingKeys(c)
+	}
+	reply, err := script.run(ctx, s.client, keys,
 		c.Owner, c.TTL.Milliseconds(), who(c), c.Permits, c.Priority)
 	if err != nil {
 		return lockagent.Answer{}, s.fail(op, err)
@@ -49,6 +55,9 @@ func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (lockagent.Answe
 			Position: int(r.number()), Waiters: int(r.number()),
 			RetryAfter: time.Duration(r.number()) * time.Millisecond, Limit: int(r.number()),
 		}
+		if len(r.values) > 0 {
+			a.Asked = r.text()
+		}
 	case "other":
 		return a, s.fail(op, errOtherKind)
 	default:
@@ -59,6 +68,9 @@ func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (lockagent.Answe
 
 // Renew is one script.
 func (s *Store) Renew(ctx context.Context, c lockagent.Claim) (lockagent.Renewal, error) {
+	if c.Workload != "" {
+		return s.askedRenew(ctx, c)
+	}
 	return s.renewal(ctx, "renew", renewScript, c, c.TTL)
 }
 
@@ -72,26 +84,19 @@ func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockage
 	if err := checkClaim(c); err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
-	reply, err := s.run(ctx, p.run, c.Owner, ttl.Milliseconds(), c.Token)
+	reply, err := p.run(ctx, s.client, s.keys, c.Owner, ttl.Milliseconds(), c.Token)
 	if err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
 	r := replyReader{values: reply}
-	renewal := lockagent.Renewal{Outcome: lockagent.Outcome(r.text())}
-	switch renewal.Outcome {
-	case lockagent.Held:
-		renewal.Token, renewal.YieldAsked = r.number(), r.number() == 1
-	case lockagent.Gone, lockagent.Taken:
-	default:
-		r.unknown(string(renewal.Outcome))
-	}
+	renewal := r.renewal()
 	return renewal, s.fail(op, r.err)
 }
 
 // Release is one script, and at most two messages for each permit that it frees.
 func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
 	const op = "release"
-	reply, err := s.run(ctx, releaseScript.run, c.Owner)
+	reply, err := releaseScript.run(ctx, s.client, s.keys, c.Owner)
 	if err != nil {
 		return false, s.fail(op, err)
 	}
@@ -99,20 +104,11 @@ func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
 	return r.text() == "released", s.fail(op, r.err)
 }
 
-// run runs a script where the lock's keys are.
-func (s *Store) run(ctx context.Context, script runner, args ...any) (reply []any, err error) {
-	err = s.link.do(ctx, func(c caller) error {
-		reply, err = script(ctx, c, s.keys, args...)
-		return err
-	})
-	return reply, err
-}
-
 // Close ends all connections and listeners.
 func (s *Store) Close() error {
 	s.close()
 	s.listeners.Wait()
-	return s.link.client.Close()
+	return s.client.Close()
 }
 
 // The limits of a claim's TTL; the scripts have the same ones.
@@ -128,6 +124,8 @@ func checkClaim(c lockagent.Claim) error {
 		return fmt.Errorf("the claim has no owner id")
 	case strings.ContainsAny(c.Owner, " \t\r\n"):
 		return fmt.Errorf("the owner id %q is more than one word", c.Owner)
+	case strings.ContainsAny(c.Workload, " \t\r\n{}"):
+		return fmt.Errorf("the workload %q is no UID", c.Workload)
 	case c.TTL < minTTL || c.TTL > maxTTL || c.TTL%time.Millisecond != 0:
 		return fmt.Errorf("the ttl is %s: it must be whole milliseconds, at least 1ms and under 30m", c.TTL)
 	case c.Permits < 1:

@@ -31,6 +31,7 @@ func Run(t *testing.T, start func(*testing.T) Harness) {
 		"permits":   permits,
 		"listening": listening,
 		"looking":   looking,
+		"handoff":   handoff,
 	}
 	for group, rules := range groups {
 		for name, rule := range rules {

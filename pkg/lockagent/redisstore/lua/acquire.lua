@@ -3,10 +3,10 @@
 --
 -- ARGV     2 ttl in ms   3 who   4 permits   5 priority
 -- Answers  {"granted", token}
---          {"busy", position, waiters, ms until the caller has to look, limit}
+--          {"busy", position, waiters, ms until the caller has to look, limit},
+--          and last, if the caller has asked a holder to yield, that one's pod
 --          {"other"}: held as the other kind; nothing was changed
 
-local SHARE = 10 ^ 13 -- of the scores, for each priority; more than ms since 1970
 local FOREIGN = 1000 -- ms between looks at a holder that will not call
 
 local SOON = 1 -- ms until a caller helps on with more dead than one call drops
@@ -90,7 +90,8 @@ end
 
 local function busy(more)
   local position = call('ZRANK', queue, me) + 1
-  return {'busy', position, call('ZCARD', queue), look(position, more), math.min(mine.permits, smallest())}
+  local wait, asked = ask(look(position, more), mine)
+  return {'busy', position, call('ZCARD', queue), wait, math.min(mine.permits, smallest()), asked}
 end
 
 if holds(me) and prolong(ttl) then

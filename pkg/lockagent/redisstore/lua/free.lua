@@ -4,6 +4,6 @@
 if mutex and call('EXISTS', lock, queue, other) == 0 then
   local token = string.format('%.0f', math.max(last + 1, micros))
   call('SET', lock, me, 'PX', ARGV[2])
-  call('SET', fence, token .. ' ' .. me .. ' - ' .. ARGV[3], 'PX', MONTH)
+  call('SET', fence, token .. ' ' .. me .. ' ' .. ARGV[3], 'PX', MONTH)
   return {'granted', token}
 end

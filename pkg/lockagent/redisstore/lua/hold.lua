@@ -80,27 +80,34 @@ local function keep()
   call('PEXPIRE', fence, MONTH)
 end
 
--- The token of the caller's hold, and 1 if it is asked to yield, else 0. Writes
--- down anew what is missing: with the token that the caller knows, 0 for none, if
--- that can be its own, and with who that is. Raises a fence that has fallen behind.
-local function token_of_mine(known, who)
-  local token, owner, asked
+-- The token of a hold, and who has it; nothing where another program holds.
+local function grant_of(owner)
+  local token, of, who
   if mutex then
-    token, owner, asked = match(latest, GRANT)
-    token = owner == me and token
+    token, of, who = match(latest, GRANT)
+    token = of == owner and token
   else
-    token, asked = match(call('HGET', holders, me) or '', PERMIT)
+    token, who = match(call('HGET', holders, owner) or '', PERMIT)
   end
   if token then
-    token = tonumber(token)
+    return tonumber(token), who
+  end
+end
+
+-- The token of the caller's hold. Writes down anew what is missing: with the token
+-- that the caller knows, 0 for none, if that can be its own, and with who that is.
+-- Raises a fence that has fallen behind.
+local function token_of_mine(known, who)
+  local token = grant_of(me)
+  if token then
     if last < token then
       raise(token)
     end
-    return token, asked == '-' and 0 or 1
+    return token
   end
   if known < 1 or known >= 2 ^ 53 - 1 or mutex and known < last then
     known = next_token()
   end
   record(me, known, who)
-  return known, 0
+  return known
 end

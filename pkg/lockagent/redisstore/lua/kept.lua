@@ -5,7 +5,7 @@ if mutex then
   if holder ~= me then
     return {holder and 'taken' or 'gone'}
   end
-  local token, owner, asked = match(call('GET', fence) or '', GRANT)
+  local token, owner = match(call('GET', fence) or '', GRANT)
   if owner == me then
     if call('PEXPIRE', lock, ARGV[2]) == 0 then
       return {'gone'}
@@ -16,7 +16,7 @@ if mutex then
       call('HDEL', waiters, me)
     end
     if offered or call('PTTL', fence) > MONTH - MINUTE then
-      return {'held', token, asked == '-' and 0 or 1}
+      return {'held', token}
     end
   end
 end

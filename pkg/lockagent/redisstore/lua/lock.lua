@@ -25,6 +25,6 @@ local MONTH = 30 * 24 * HOUR -- expiry of the fence
 local OFFER = 3000 -- ms to answer an offer
 
 -- What keys.go calls a grant and a claim, taken apart.
-local GRANT = '^(%d+) (%S+) (%S+)' -- token, owner, asked
-local PERMIT = '^(%d+) (%S+)' -- token, asked
+local GRANT = '^(%d+) (%S+) ?(.*)$' -- token, owner, who
+local PERMIT = '^(%d+) ?(.*)$' -- token, who
 local CLAIM = '^(%d+) (%d+) (%d+) (%d) ?(.*)$' -- expiry, ttl, permits, offered, who

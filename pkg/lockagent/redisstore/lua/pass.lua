@@ -13,7 +13,7 @@ if line and line[1] ~= me and line[2] ~= me then
       call('HDEL', waiters, me)
     end
     local short = math.min(OFFER, tonumber(lives))
-    latest = string.format('%.0f', math.max(last + 1, micros)) .. ' ' .. first .. ' - ' .. who
+    latest = string.format('%.0f', math.max(last + 1, micros)) .. ' ' .. first .. ' ' .. who
     call('SET', lock, first, 'PX', short)
     call('SET', fence, latest, 'PX', MONTH)
     call('HSET', waiters, first, expiry .. ' ' .. lives .. ' ' .. permits .. ' 1 ' .. who)

@@ -5,7 +5,7 @@ if not mutex then
   if not expiry or tonumber(expiry) <= now then
     return {'gone'}
   end
-  local token, asked = match(call('HGET', holders, me) or '', PERMIT)
+  local token = match(call('HGET', holders, me) or '', PERMIT)
   if token then
     local offered = call('ZREM', queue, me) == 1
     if offered then
@@ -15,7 +15,7 @@ if not mutex then
     call('ZADD', lock, 'XX', string.format('%.0f', now + ttl), me)
     if offered or tonumber(match(call('GET', fence) or '', '^%d+') or 0) >= tonumber(token)
       and call('PTTL', holders) > HOUR - MINUTE then
-      return {'held', token, asked == '-' and 0 or 1}
+      return {'held', token}
     end
   end
 end

@@ -1,5 +1,6 @@
 -- queue.lua follows hold.lua: the waiters and their order.
 
+local SHARE = 10 ^ 13 -- of the scores, for each priority; more than ms since 1970
 local FEW, MANY = 4, 64 -- waiters read at once: at first, and at most
 local VISITS = 100 -- waiters looked at closely in one call
 local PENDING = 1000 -- waiters with an unanswered offer passed over in one call

@@ -23,9 +23,9 @@ end
 local function record(owner, token, who)
   raise(token)
   if mutex then
-    latest = int(token) .. ' ' .. owner .. ' - ' .. who
+    latest = int(token) .. ' ' .. owner .. ' ' .. who
     call('SET', fence, latest, 'PX', MONTH)
   else
-    call('HSET', holders, owner, int(token) .. ' - ' .. who)
+    call('HSET', holders, owner, int(token) .. ' ' .. who)
   end
 end

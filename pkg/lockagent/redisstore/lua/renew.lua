@@ -2,12 +2,12 @@
 -- makes a hold of nothing.
 --
 -- ARGV     2 ttl in ms   3 the hold's token, 0 if the caller does not know it
--- Answers  {"held", token, 1 if the caller is asked to yield}
+-- Answers  {"held", token}
 --          {"gone"}: the hold has ended   {"taken"}: another holds the mutex
 
 if not holds(me) or not prolong(ttl) then
   return {'gone'}
 end
-local token, asked = token_of_mine(tonumber(ARGV[3]), '')
+local token = token_of_mine(tonumber(ARGV[3]), '')
 keep()
-return {'held', int(token), asked}
+return {'held', int(token)}

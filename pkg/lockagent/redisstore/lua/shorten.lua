@@ -17,7 +17,7 @@ else
     call('PEXPIRE', lock, ttl)
   end
 end
-local token, asked = token_of_mine(tonumber(ARGV[3]), '')
+local token = token_of_mine(tonumber(ARGV[3]), '')
 keep()
 walk(tell_next)
-return {'held', int(token), asked}
+return {'held', int(token)}

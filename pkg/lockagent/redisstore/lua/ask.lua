@@ -1,0 +1,84 @@
+-- ask.lua follows offer.lua and yield.lua in acquire: a waiter asks a holder.
+
+-- The holders to look at: a mutex' one; of very many permits a part, from another
+-- place each time.
+local function candidates()
+  if mutex then
+    return {holder or nil}
+  end
+  local all = call('ZCARD', limits)
+  local from = all > PENDING and now % all or 0
+  return call('ZRANGE', limits, from, from + PENDING - 1)
+end
+
+-- The holder of the claim's workload that has the lowest revision below it, and of
+-- these the first token: its owner, and who that is. Also tells whether there is
+-- one that is left alone for now, from a token on.
+local function oldest(claim, spared_from)
+  local workload, least, first = word(claim.who, 'workload'), revision_of(claim.who), nil
+  local owner, who, spared
+  for _, one in ipairs(candidates()) do
+    local token, is = grant_of(one)
+    local revision = token and word(is, 'workload') == workload and revision_of(is)
+    if revision and revision < revision_of(claim.who) and holds(one) then
+      if token >= spared_from then
+        spared = true
+      elseif revision < least or revision == least and first and token < first then
+        owner, who, least, first = one, is, revision, token
+      end
+    end
+  end
+  return owner, who, spared
+end
+
+local function tell(owner, who)
+  publish(owner, 'yield')
+  return word(who, 'pod')
+end
+
+-- Puts the caller in the place of an heir that is not there any more. Returns the
+-- pod that is asked, or ms until it looks again.
+local function inherit(of, owner, claim)
+  local _, who = grant_of(of)
+  if not who or not holds(of) then
+    settle(0)
+  elseif owner ~= me and revision_of(claim.who) > revision_of(who) then
+    if heir(owner, revision_of(who)) then
+      return nil, PATIENCE
+    end
+    call('HSET', asking, 'heir', me)
+    return tell(of, who)
+  end
+end
+
+-- Asks a holder to yield to the caller, if one is to be asked. Returns its pod, or
+-- ms until the caller has to look again to ask; nothing: at its next heartbeat.
+local function question(claim)
+  local of, owner, answered = unpack(call('HMGET', asking, 'holder', 'heir', 'answered'))
+  if of then
+    return inherit(of, owner, claim)
+  end
+  local who, spared
+  of, who, spared = oldest(claim, tonumber(answered or math.huge))
+  if not of then
+    return nil, spared and math.max(call('PTTL', asking), 0) + 1
+  end
+  local queued = now - call('ZSCORE', queue, me) % SHARE
+  if queued < PATIENCE then
+    return nil, PATIENCE - queued
+  end
+  call('DEL', asking)
+  call('HSET', asking, 'holder', of, 'heir', me, 'at', int(now))
+  call('PEXPIRE', asking, ANSWER)
+  return tell(of, who)
+end
+
+-- Returns ms until the caller has to look, which were wait without this, and the
+-- pod that was asked.
+local function ask(wait, claim)
+  local pod, again = question(claim)
+  if again and (wait == 0 or again < wait) then
+    wait = again
+  end
+  return wait, pod
+end

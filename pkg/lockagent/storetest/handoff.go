@@ -1,0 +1,307 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+)
+
+const (
+	askAfter = 2*time.Second + 10*time.Millisecond  // places in a queue are up to a millisecond apart
+	quiet    = 30*time.Second + 10*time.Millisecond // after a question
+)
+
+// handoff is about a holder's end for a newer revision of its workload.
+var handoff = map[string]func(*scene){
+	"CaseB01: a newer revision that has waited for two seconds asks, and has the lock past everyone else": func(s *scene) {
+		a, third, b := s.mutex("a", of("web", 1)).listens(), s.mutex("third").listens(), s.mutex("b", of("web", 2)).listens()
+		first := a.takes()
+		third.waits(1)
+		if after := b.waits(2).RetryAfter; after <= 0 || after > askAfter {
+			s.Errorf("told to look after %s, want at most %s", after, askAfter)
+		}
+		a.wantHeir(nil)
+		s.pass(askAfter)
+		b.asks("a")
+		a.hears(lockagent.WakeYield)
+		heir := a.wantHeir(b)
+		a.transfers(heir, lockagent.Passed)
+		b.hears(lockagent.WakeOffer)
+		third.waits(1)
+		if token := b.renews(lockagent.Held); token <= first {
+			s.Errorf("token %d after %d", token, first)
+		}
+		third.waits(1)
+		a.renews(lockagent.Taken)
+		a.transfers(heir, lockagent.Passed) // whose first answer was lost
+		b.releases(true)
+		third.hears(lockagent.WakeNext) // that the hand-over can fail
+		third.hears(lockagent.WakeOffer)
+	},
+	"nobody is asked by another workload, an older or the same revision, or without handoff": func(s *scene) {
+		a := s.mutex("a", of("web", 2))
+		a.takes()
+		for i, other := range []*owner{
+			s.mutex("b", of("db", 3)), s.mutex("c", of("web", 1)), s.mutex("d", of("web", 2)), s.mutex("e"),
+		} {
+			other.listens().waits(i + 1)
+			s.pass(askAfter)
+			other.asks("")
+		}
+		a.wantHeir(nil)
+	},
+	"a holder without handoff is not asked": func(s *scene) {
+		a, b := s.mutex("a"), s.mutex("b", of("web", 2)).listens()
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("")
+	},
+	"an heir that has left is none, and for a while nobody asks": func(s *scene) {
+		a, b, c := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens(), s.mutex("c", of("web", 2)).listens()
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("a")
+		b.releases(false)
+		a.wantHeir(nil)
+		c.waits(1)
+		s.pass(askAfter)
+		if after := c.asks("").RetryAfter; after <= 0 || after > quiet {
+			s.Errorf("told to look after %s, want at most %s", after, quiet)
+		}
+		s.pass(20 * time.Second)
+		a.renews(lockagent.Held)
+		c.waits(1)
+		s.pass(quiet - 20*time.Second)
+		c.asks("a")
+		a.wantHeir(c)
+	},
+	"an heir that does not listen is none": func(s *scene) {
+		a, b := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2))
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("a")
+		a.wantHeir(nil)
+	},
+	"when the heir leaves before the transfer, the holder keeps its hold": func(s *scene) {
+		for _, o := range [][2]*owner{
+			{s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2))},
+			{s.semaphore("c", 1, of("web", 1)), s.semaphore("d", 1, of("web", 2))},
+		} {
+			a, b := o[0], o[1].listens()
+			token := a.takes()
+			b.waits(1)
+			s.pass(askAfter)
+			b.asks(a.name)
+			heir := a.wantHeir(b)
+			b.releases(false)
+			a.transfers(heir, lockagent.Held)
+			if got := a.renews(lockagent.Held); got != token {
+				s.Errorf("token %d, want %d", got, token)
+			}
+			a.releases(true)
+		}
+	},
+	"a transfer that comes late does not answer a later question": func(s *scene) {
+		a, b := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens()
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("a")
+		late := a.wantHeir(b)
+		b.releases(false)
+		a.transfers(late, lockagent.Held)
+		b.waits(1)
+		for range 2 {
+			s.pass(quiet / 2)
+			a.renews(lockagent.Held)
+			b.acquire()
+		}
+		a.wantHeir(b)
+		a.transfers(late, lockagent.Held)
+		a.transfers(a.wantHeir(b), lockagent.Passed)
+	},
+	"a newer waiter takes the place of an heir that has left": func(s *scene) {
+		a, b, c := s.mutex("a", of("web", 1)).listens(), s.mutex("b", of("web", 2)).listens(), s.mutex("c", of("web", 3)).listens()
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("a")
+		heir := a.wantHeir(b)
+		c.waits(2)
+		b.releases(false)
+		c.hears(lockagent.WakeNext)
+		c.asks("a")
+		a.transfers(heir, lockagent.Passed)
+		c.hears(lockagent.WakeOffer)
+		c.renews(lockagent.Held)
+	},
+	"a hold that began after a hand-over is left alone for a while": func(s *scene) {
+		a, b, c := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens(), s.mutex("c", of("web", 3)).listens()
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("a")
+		a.transfers(a.wantHeir(b), lockagent.Passed)
+		b.renews(lockagent.Held)
+		c.waits(1)
+		s.pass(askAfter)
+		if after := c.asks("").RetryAfter; after <= 0 || after > quiet-askAfter {
+			s.Errorf("told to look after %s, want at most %s", after, quiet-askAfter)
+		}
+		s.pass(quiet/2 - askAfter)
+		b.renews(lockagent.Held)
+		c.waits(1)
+		s.pass(quiet / 2)
+		c.asks("b")
+	},
+	"the lowest revision is asked first, of two the one that has held longer, one at a time": func(s *scene) {
+		newer, old, older := s.semaphore("newer", 3, of("web", 2)), s.semaphore("old", 3, of("web", 1)), s.semaphore("older", 3, of("web", 1))
+		newer.takes()
+		older.takes()
+		s.pass(time.Second)
+		old.takes()
+		b, c := s.semaphore("b", 3, of("web", 3)).listens(), s.semaphore("c", 3, of("web", 3)).listens()
+		b.waits(1)
+		c.waits(2)
+		s.pass(askAfter)
+		b.asks("older")
+		c.asks("")
+		old.wantHeir(nil)
+		older.transfers(older.wantHeir(b), lockagent.Passed)
+		c.asks("old") // it has held since before
+		b.renews(lockagent.Held)
+		old.transfers(old.wantHeir(c), lockagent.Passed)
+		c.renews(lockagent.Held)
+		newer.renews(lockagent.Held)
+		old.renews(lockagent.Gone)
+	},
+	"a holder whose revision has risen is not asked any more": func(s *scene) {
+		a, b := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens()
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("a")
+		heir := a.wantHeir(b)
+		a.claim.Revision = 3
+		a.wantHeir(nil)
+		a.transfers(heir, lockagent.Held)
+		a.renews(lockagent.Held)
+		s.pass(20 * time.Second)
+		a.renews(lockagent.Held)
+		b.waits(1)
+		s.pass(quiet - 20*time.Second)
+		b.asks("")
+	},
+	"a waiter whose revision rises asks": func(s *scene) {
+		a, b := s.mutex("a", of("web", 1)).listens(), s.mutex("b", of("web", 2))
+		b.takes()
+		a.waits(1)
+		s.pass(askAfter)
+		a.asks("")
+		a.claim.Revision = 3
+		a.asks("b")
+		b.transfers(b.wantHeir(a), lockagent.Passed)
+		a.hears(lockagent.WakeOffer)
+		a.renews(lockagent.Held)
+	},
+	"a hand-over that is not answered ends by itself, and the next in line has been told": func(s *scene) {
+		a, third, b := s.mutex("a", of("web", 1)), s.mutex("third").listens(), s.mutex("b", of("web", 2)).listens()
+		a.takes()
+		third.waits(1)
+		b.waits(2)
+		s.pass(askAfter)
+		b.asks("a")
+		a.transfers(a.wantHeir(b), lockagent.Passed)
+		if after := third.hears(lockagent.WakeNext).After; after <= 0 || after > offerTTL+time.Second {
+			s.Errorf("third is to look after %s, want at most the offer's %s", after, offerTTL)
+		}
+		s.pass(offerTTL + time.Millisecond)
+		b.renews(lockagent.Gone)
+		third.takes()
+	},
+	"an heir with fewer permits waits for its own limit, and the holder has yielded": func(s *scene) {
+		var old []*owner
+		for _, name := range []string{"a", "b", "c"} {
+			o := s.semaphore(name, 3, of("web", 1))
+			o.takes()
+			s.pass(time.Second)
+			old = append(old, o)
+		}
+		heir := s.semaphore("heir", 2, of("web", 2)).listens()
+		heir.waits(1)
+		s.pass(askAfter)
+		for _, o := range old[:2] {
+			heir.asks(o.name)
+			o.transfers(o.wantHeir(heir), lockagent.Passed)
+		}
+		heir.renews(lockagent.Held)
+		old[2].renews(lockagent.Held)
+	},
+	"a hold that has ended is not transferred": func(s *scene) {
+		for _, tc := range []struct {
+			a, b, c *owner
+			then    lockagent.Outcome // once c has it
+		}{
+			{s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2), shortTTL(time.Minute)), s.mutex("c"), lockagent.Taken},
+			{s.semaphore("d", 1, of("web", 1)), s.semaphore("e", 1, of("web", 2), shortTTL(time.Minute)), s.semaphore("f", 1), lockagent.Gone},
+		} {
+			tc.b.listens()
+			tc.a.takes()
+			tc.b.waits(1)
+			s.pass(askAfter)
+			tc.b.asks(tc.a.name)
+			heir := tc.a.wantHeir(tc.b)
+			s.pass(ttl + time.Millisecond)
+			tc.a.transfers(heir, lockagent.Gone)
+			tc.b.releases(false)
+			tc.c.takes()
+			tc.a.transfers(heir, tc.then)
+			tc.c.releases(true)
+		}
+	},
+}
+
+// of makes the owner a pod of a workload.
+func of(workload string, revision int64) func(*lockagent.Claim) {
+	return func(c *lockagent.Claim) { c.Workload, c.ReplicaSet, c.Revision = workload, workload+"-rs", revision }
+}
+
+// asks calls again, and expects to have asked the pod to yield.
+func (o *owner) asks(pod string) lockagent.Answer {
+	o.s.Helper()
+	a := o.acquire()
+	if a.Granted || a.Asked != pod {
+		o.s.Fatalf("%s: got %+v, want to wait, having asked %q", o.name, a, pod)
+	}
+	return a
+}
+
+// wantHeir renews, and expects to be asked by the heir, or by nobody.
+func (o *owner) wantHeir(heir *owner) lockagent.Heir {
+	o.s.Helper()
+	r, err := o.store.Renew(o.s.ctx(), o.claim)
+	o.outcome("renew", r, err, lockagent.Held)
+	switch {
+	case heir == nil && r.Heir == nil:
+		return lockagent.Heir{}
+	case heir == nil || r.Heir == nil || r.Heir.Owner != heir.claim.Owner || r.Heir.Question == "" ||
+		r.Heir.Pod != heir.claim.Pod || r.Heir.Revision != heir.claim.Revision:
+		o.s.Fatalf("%s is asked by %+v, want %+v", o.name, r.Heir, heir)
+	}
+	return *r.Heir
+}
+
+// transfers expects the outcome.
+func (o *owner) transfers(heir lockagent.Heir, want lockagent.Outcome) {
+	o.s.Helper()
+	got, err := o.store.Transfer(o.s.ctx(), o.claim, heir)
+	if err != nil {
+		o.s.Fatalf("%s: %v", o.name, err)
+	}
+	if got != want {
+		o.s.Fatalf("%s: transfer gives %q, want %q", o.name, got, want)
+	}
+}
