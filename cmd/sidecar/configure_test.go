@@ -45,7 +45,6 @@ func TestConfigureRefusesWhatIsNotBuilt(t *testing.T) {
 		"failing when busy":  {"ON_BUSY", "fail", `HOLDFAST_ON_BUSY="fail": is not supported yet`},
 		"skipping when busy": {"ON_BUSY", "skip", `HOLDFAST_ON_BUSY="skip": is not supported yet`},
 		"a bounded wait":     {"WAIT_TIMEOUT", "1h", `HOLDFAST_WAIT_TIMEOUT="1h0m0s": is not supported yet`},
-		"handoff":            {"HANDOFF", "rollout", `HOLDFAST_HANDOFF="rollout": is not supported yet`},
 		"replicas":           {"REDIS_WAIT", "1", `HOLDFAST_REDIS_WAIT="1": is not supported yet`},
 	} {
 		t.Run(name, func(t *testing.T) {

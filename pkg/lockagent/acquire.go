@@ -28,12 +28,20 @@ func (l *loop) queue() {
 
 // listening goes on to acquire: what is free now, nobody will be woken for.
 func (l *loop) listening(r result) {
-	if r.err != nil {
-		l.retry(listen, waitBackoff)
-		return
+	if r.err == nil {
+		l.wakes, l.unlisten = r.wakes, r.cancel
 	}
-	l.wakes, l.unlisten = r.wakes, r.cancel
-	l.plan(acquire, l.clock.Boot())
+	_, keeping := l.status.keeping()
+	switch {
+	case keeping && r.err == nil: // what was asked before, nobody says again
+		l.plan(renew, l.clock.Boot())
+	case keeping:
+		l.plan(renew, l.lastSent+l.interval())
+	case r.err != nil:
+		l.retry(listen, waitBackoff)
+	default:
+		l.plan(acquire, l.clock.Boot())
+	}
 }
 
 func (l *loop) acquired(r result) {
@@ -66,6 +74,9 @@ func (l *loop) queued(r result) {
 	l.failures = 0
 	l.rec.Token, l.rec.AcquiredAt, l.rec.Deadline = 0, time.Time{}, 0 // of a grant that came too late
 	l.showPlace(r.answer)
+	if pod := r.answer.Asked; pod != "" {
+		l.log.Info("asked an older revision to yield", "holder", pod, "revision", l.revision())
+	}
 	switch {
 	case l.offered:
 		l.plan(confirm, now)
@@ -90,12 +101,15 @@ func (l *loop) lookAfter(after time.Duration) {
 // that may have been asked before whatever the wake-up tells of.
 func (l *loop) woken(w Wake, open bool) {
 	now := l.clock.Boot()
+	_, keeping := l.status.keeping()
 	switch {
 	case !open:
 		l.stopListening()
-		if l.call == nil {
+		if l.call == nil && !keeping {
 			l.retry(listen, waitBackoff)
 		}
+	case keeping:
+		l.yieldHeard(w)
 	case l.call != nil:
 		l.offered = l.offered || w.Kind == WakeOffer
 		l.again = l.again || w.Kind != WakeOffer
@@ -144,10 +158,12 @@ func (l *loop) hold(r result, token int64) bool {
 		l.retry(acquire, waitBackoff)
 		return false
 	}
-	l.stopListening()
+	if !l.yields() { // a subscription is a connection
+		l.stopListening()
+	}
 	l.begin()
-	l.lastSent = r.sent
-	l.plan(renew, r.sent+l.interval())
+	l.lastSent, l.again = r.sent, false
+	l.planRenewal()
 	if r.task != adopt {
 		l.metrics.waited.Update((now - l.queuedAt).Seconds())
 	}

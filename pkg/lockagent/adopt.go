@@ -27,6 +27,7 @@ const (
 //	hold, out of time   lost: see lose.go           discard, queue anew
 //	lost                exit 87 again               discard, queue anew
 //	hold, ending        lost: see lose.go           discard, queue anew
+//	hold, yielding      exit 86 again               hand over: see yield.go
 //	owner, ending       discard, queue anew         discard, queue anew
 //	cannot be read      as lost; exit 87            queue anew
 //
@@ -57,6 +58,8 @@ func (l *loop) start() {
 		l.queueAnew()
 	case rec.Owner == "":
 		l.queueAnew()
+	case rec.Yield != nil && !rec.Lost && !rec.Ending:
+		l.startYielded(beside)
 	case rec.Token == 0 && !rec.Lost && !rec.Ending:
 		l.queue()
 	case beside && (rec.Token != 0 || rec.Lost):
@@ -150,6 +153,9 @@ func (l *loop) adopted(r result) {
 	case r.renewal.Outcome != Held:
 		l.log.Info("the hold of the last run has ended", "token", l.rec.Token)
 		l.queueAnew()
+	case r.renewal.Heir != nil:
+		l.rec.Token, l.rec.Deadline, l.rec.Yield = r.renewal.Token, r.sent+l.cfg.TTL, r.renewal.Heir
+		l.handOver()
 	case l.hold(r, r.renewal.Token):
 		l.metrics.adoptions.Inc()
 	}

@@ -15,12 +15,34 @@
 //	waiting ──granted, or an offer confirmed──▶ holding ◀──▶ degraded
 //	   ▲                                           │   (a renewal failed)
 //	   │ on-lost: notify, with a new owner id      ├──▶ released  (the app, or the end of the pod)
-//	   └───────────────────────────── lost ◀───────┘
+//	   ├───────────────────────────── lost ◀───────┤
+//	   └── once handed over ───── yielding ◀───────┘   (to a newer revision)
 //
 // One goroutine, the loop (loop.go), owns every decision. It never waits for
 // Redis: each call runs in a goroutine of its own, bounded by a time-out, and
 // posts its outcome back. What the loop decides is published in a [Status],
 // which API, files and probes read.
+//
+// # Handoff
+//
+// A Deployment starts its new pod before it ends the old one, which would wait for
+// each other. So a waiter asks the holder of an older revision of its workload to
+// yield: the store tells the holder on its channel and at each renewal. What
+// follows (yield.go), and where it can stop:
+//
+//  1. The renewal says that the heir is still there. Else nothing happens.
+//  2. "Yielding" goes on record, with the epoch; held is removed; exit 86 has the
+//     kubelet stop the app and restart the pod in place. The store still has the
+//     old hold, so nobody slips in between. A pod that is ending goes on instead,
+//     and hands over when its app has ended.
+//  3. The next process looks at the epoch. Unchanged, the app may run: exit 86
+//     again. Changed, it is gone: the hold is transferred to the heir, which
+//     confirms it by a renewal of its own. A lost answer is asked for again.
+//  4. The heir has gone meanwhile: the hold goes on, and the app starts again. The
+//     hold has run out: the old pod queues anew.
+//
+// An undo gives an old ReplicaSet the highest revision, so each request brings the
+// one that was last published (revision.go); a failing read changes nothing.
 //
 // # Time
 //

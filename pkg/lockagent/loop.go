@@ -12,8 +12,8 @@ import (
 //
 // What a request can end with, and what follows:
 //
-//	listen    open              → acquire
-//	          error             → listen again
+//	listen    open              → acquire; while holding, with handoff: renew
+//	          error             → listen again; while holding: after the next renewal
 //	acquire   granted in time   → hold: renew every TTL/3
 //	          granted too late  → acquire again; the answer came after deadline - margin
 //	          queued            → acquire again at the heartbeat, TTL/3; the first in line when a hold can expire
@@ -21,12 +21,16 @@ import (
 //	confirm   held              → hold, as above
 //	          gone, taken       → acquire
 //	          error             → acquire: grants again what may have been confirmed
-//	renew     held              → renew again after TTL/3
+//	renew     held              → renew again after TTL/3; asked to yield: exit 86
 //	          gone, taken       → lost
 //	          error             → degraded: renew again, soon
-//	adopt     held              → hold, of an earlier process, beside no app
+//	adopt     held              → hold, of an earlier process, beside no app; asked to yield: transfer
 //	          gone, taken       → queue anew
 //	          error             → adopt again
+//	transfer  passed            → queue anew, after a pause
+//	          held              → adopt: the heir has gone
+//	          gone, taken       → queue anew
+//	          error             → transfer again
 //	discard   any               → queue anew
 //	release   done              → nothing more
 //	          error             → release again until the hold has ended
@@ -35,6 +39,7 @@ import (
 //
 //	holding   deadline - margin → lost
 //	adopt     deadline          → discard
+//	transfer  deadline          → discard
 //	release   deadline          → nothing more; the hold has ended by itself
 //
 // A time-out is an error. Pauses between attempts are in backoff.go.
@@ -67,6 +72,10 @@ type loop struct {
 	adopting bool          // the hold is of an earlier process, and not renewed yet
 	restart  bool          // once it is, restart the pod in place
 	shortTo  time.Duration // what a hold is cut to after TERM
+
+	heir       *Heir // who asked for the hold at the latest renewal; nil: nobody
+	live       int64 // the ReplicaSet's revision as last read; 0: not known
+	liveFailed bool  // reading it has failed, and that was told
 
 	asked []releaseRequest // the app waits for an answer
 
@@ -127,6 +136,10 @@ func (l *loop) expire(now time.Duration) {
 	case l.next == adopt && now >= l.rec.Deadline:
 		l.dropCall()
 		l.plan(discard, now)
+	case l.next == transfer && now >= l.rec.Deadline:
+		l.log.Warn("the store could not be asked before the hold ended, so it is not handed over", "to", l.rec.Yield.Pod)
+		l.dropCall()
+		l.plan(discard, now)
 	case l.next == release && now >= l.rec.Deadline:
 		l.releaseOver(errors.New("the store did not answer until the hold ended by itself"))
 	}
@@ -177,7 +190,7 @@ func (l *loop) pause() time.Duration {
 	if _, keeping := l.status.keeping(); keeping {
 		wake = min(wake, l.holdEnd())
 	}
-	if l.next == adopt {
+	if l.next == adopt || l.next == transfer {
 		wake = min(wake, l.rec.Deadline)
 	}
 	return max(0, wake-now)

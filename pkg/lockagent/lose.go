@@ -14,6 +14,7 @@ const (
 // to stop, and then the store frees the lock by itself.
 func (l *loop) lose(reason string) {
 	l.dropCall()
+	l.stopListening()
 	loss := &Loss{At: Timestamp(l.clock.Now()), Reason: reason, Token: l.rec.Token}
 	l.show(func(s *State, le *lease) {
 		s.State, s.LastLoss, *le = Lost, loss, lease{}

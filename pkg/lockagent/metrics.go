@@ -23,6 +23,8 @@ type Metrics struct {
 	renewFailures   *metrics.Counter // renewals that ended in an error; each is tried again until the hold's margin
 	lateRenewals    *metrics.Counter // renewals granted later than half the TTL after the one before
 	losses          *metrics.Counter // holds that ended before they were released
+	yields          *metrics.Counter // holds handed over to a newer revision
+	yieldsInVain    *metrics.Counter // apps stopped for a newer revision that was not there any more
 
 	waited *metrics.PrometheusHistogram // seconds from queueing to the hold
 }
@@ -43,6 +45,8 @@ func NewMetrics(s *Status) *Metrics {
 		renewFailures:   set.NewCounter("holdfast_renew_failures_total"),
 		lateRenewals:    set.NewCounter("holdfast_late_renewals_total"),
 		losses:          set.NewCounter("holdfast_losses_total"),
+		yields:          set.NewCounter("holdfast_yields_total"),
+		yieldsInVain:    set.NewCounter("holdfast_yields_in_vain_total"),
 		waited:          set.NewPrometheusHistogramExt("holdfast_wait_seconds", waitBuckets),
 	}
 	m.observe(s)

@@ -30,6 +30,8 @@ type record struct {
 	Lost       bool          `json:"lost,omitempty"`                // this hold is over, and the app has to be stopped for it
 	Ending     bool          `json:"ending,omitempty"`              // a request that ends or shortens it may arrive late: this owner must not hold again
 
+	Yield *Heir `json:"yield,omitempty"` // the app has to be stopped, and then the hold is this waiter's
+
 	AdoptedAt time.Duration `json:"adoptedAtNanoseconds,omitempty"` // boot time; when an agent last took over from a dead one beside a running app
 	LastLoss  *Loss         `json:"lastLoss,omitempty"`             // outlives the hold that it tells of
 }

@@ -14,6 +14,7 @@ func (l *loop) releaseAsked(request releaseRequest) {
 		return
 	}
 	l.dropCall()
+	l.stopListening()
 	l.asked = append(l.asked, request)
 	l.show(func(s *State, le *lease) { s.State, s.Error, *le = Released, nil, lease{} })
 	if err := l.rec.wiped().save(l.cfg.StateDir); err != nil {

@@ -9,6 +9,10 @@ func (l *loop) renewed(r result) {
 		l.retry(renew, renewBackoff)
 	case r.renewal.Outcome == Held:
 		l.extend(r)
+		l.heir = r.renewal.Heir
+		if l.code == nil && l.heir != nil {
+			l.askedToYield()
+		}
 	case r.renewal.Outcome == Taken:
 		l.lose(lossTaken)
 	default:
@@ -29,7 +33,7 @@ func (l *loop) extend(r result) {
 		l.log.Info("renewed again", "failures", l.failures)
 	}
 	l.failures = 0
-	l.plan(renew, r.sent+l.interval())
+	l.planRenewal()
 	saved := l.save()
 	l.show(func(s *State, le *lease) {
 		s.State = Holding
@@ -43,5 +47,20 @@ func (l *loop) extend(r result) {
 	}
 	if l.adopting {
 		l.tookOver()
+	}
+}
+
+// planRenewal is after a request that got or renewed the hold. Who may be asked to
+// yield listens for it first, if it does not yet; what was said while the request
+// was under way is asked for at once.
+func (l *loop) planRenewal() {
+	now := l.clock.Boot()
+	switch {
+	case l.again:
+		l.plan(renew, now)
+	case l.yields() && l.wakes == nil:
+		l.plan(listen, now)
+	default:
+		l.plan(renew, l.lastSent+l.interval())
 	}
 }

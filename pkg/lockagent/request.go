@@ -10,15 +10,16 @@ import (
 type task int
 
 const (
-	rest    task = iota // none
-	listen              // open the channel for wake-ups
-	acquire             // take a permit, or keep the place in the queue
-	confirm             // renew, to confirm an offer
-	renew               // renew the hold
-	adopt               // renew an earlier process' hold while no app runs
-	discard             // release an earlier process' hold
-	release             // release, asked for by the app or by the end
-	shorten             // cut the hold short
+	rest     task = iota // none
+	listen               // open the channel for wake-ups
+	acquire              // take a permit, or keep the place in the queue
+	confirm              // renew, to confirm an offer
+	renew                // renew the hold
+	adopt                // renew an earlier process' hold while no app runs
+	discard              // release an earlier process' hold
+	release              // release, asked for by the app or by the end
+	shorten              // cut the hold short
+	transfer             // pass an earlier process' hold on to an heir while no app runs
 )
 
 // op is the name of the task in errors: the Store's method.
@@ -32,6 +33,8 @@ func (t task) op() string {
 		return "renew"
 	case shorten:
 		return "shorten"
+	case transfer:
+		return "transfer"
 	}
 	return "release"
 }
@@ -57,6 +60,11 @@ type result struct {
 	renewal Renewal
 	had     bool // release: there was a hold
 	wakes   <-chan Wake
+	heir    *Heir   // transfer: to whom
+	outcome Outcome // transfer
+
+	live    int64 // the ReplicaSet's revision, if liveErr is nil; 0: not known
+	liveErr error
 }
 
 // timedOut is the result of a call that is not waited for any longer.
@@ -90,12 +98,12 @@ func (l *loop) launch(t task, now, timeout time.Duration) {
 	}
 	l.call = &pendingCall{task: t, seq: l.seq, sent: now, giveUp: now + timeout + giveUpAfter, cancel: cancel}
 	go func(r result, c Claim) {
-		l.ask(ctx, c, &r)
+		l.ask(ctx, c, timeout, &r)
 		select {
 		case l.results <- r:
 		case <-l.running.Done():
 		}
-	}(result{pendingCall: l.call}, l.claim())
+	}(result{pendingCall: l.call, heir: l.rec.Yield}, l.claim())
 }
 
 // timeout bounds a request: a sixth of the TTL, so that several attempts fit in
@@ -105,14 +113,18 @@ func (l *loop) timeout(now time.Duration) time.Duration {
 	switch l.next {
 	case renew:
 		t = min(t, l.holdEnd()-now)
-	case adopt, release:
+	case adopt, release, transfer:
 		t = min(t, l.rec.Deadline-now)
 	}
 	return max(t, time.Millisecond)
 }
 
 // ask does what the call is for, and waits for the store.
-func (l *loop) ask(ctx context.Context, c Claim, r *result) {
+func (l *loop) ask(ctx context.Context, c Claim, timeout time.Duration, r *result) {
+	switch r.task {
+	case acquire, confirm, renew, adopt:
+		l.askRevision(ctx, &c, r, timeout/4)
+	}
 	switch r.task {
 	case listen:
 		r.wakes, r.err = l.store.Listen(ctx, c)
@@ -122,6 +134,8 @@ func (l *loop) ask(ctx context.Context, c Claim, r *result) {
 		r.renewal, r.err = l.store.Renew(ctx, c)
 	case shorten:
 		r.renewal, r.err = l.store.Shorten(ctx, c, l.shortTo)
+	case transfer:
+		r.outcome, r.err = l.store.Transfer(ctx, c, *r.heir)
 	case discard, release:
 		r.had, r.err = l.store.Release(ctx, c)
 	}
@@ -139,6 +153,7 @@ func (l *loop) hear(r result) {
 	if r.err != nil {
 		l.storeProblem(r.err)
 	}
+	l.learnRevision(r)
 	switch r.task {
 	case listen:
 		l.listening(r)
@@ -154,6 +169,8 @@ func (l *loop) hear(r result) {
 		l.queueAnew()
 	case release:
 		l.released(r)
+	case transfer:
+		l.transferred(r)
 	}
 }
 
@@ -165,14 +182,18 @@ func (l *loop) dropCall() {
 	}
 }
 
-// claim is who asks.
+// claim is who asks. Without handoff no workload is in it, so that it neither asks
+// for a hold nor is asked.
 func (l *loop) claim() Claim {
 	c := l.cfg
-	return Claim{
+	claim := Claim{
 		Owner: l.rec.Owner, Permits: c.Permits, TTL: c.TTL, Priority: c.Priority, Token: l.rec.Token,
 		Pod: c.Pod.Name, Namespace: c.Pod.Namespace, Node: c.Pod.Node,
-		Workload: c.Workload, ReplicaSet: c.ReplicaSet, Revision: c.Revision,
 	}
+	if l.yields() {
+		claim.Workload, claim.ReplicaSet, claim.Revision = c.Workload, c.ReplicaSet, l.revision()
+	}
+	return claim
 }
 
 // codeOf is the code of a store's error.

@@ -14,9 +14,10 @@ const (
 //
 //	waiting                     leave the queue                  0
 //	holding, outside a pod      release                          0, or 87 if not confirmed
-//	holding, the app has ended  release                          87
+//	holding, the app has ended  release; to who has asked for it 87
 //	holding, the app is killed  shorten the hold, keep record    87
 //	holding, in doubt           shorten it less, keep record     87
+//	yielding, no app runs       hand over, or else release       0, or 87 if not confirmed
 //	lost                        nothing                          87
 //	released                    release, if not confirmed yet    0
 func (l *loop) end() {
@@ -31,6 +32,8 @@ func (l *loop) end() {
 		l.finish(ExitOK)
 	case Holding, Degraded:
 		l.finish(l.endHolding(now))
+	case Yielding:
+		l.finish(l.endYielding())
 	default:
 		l.finish(l.leave())
 	}
@@ -68,7 +71,9 @@ func (l *loop) endInPod(now time.Duration) {
 	switch l.appAtTerm(now) {
 	case appEnded:
 		l.conceal(Released)
-		l.giveBack()
+		if !l.passToHeir() {
+			l.giveBack()
+		}
 	case appKilled:
 		l.conceal(Waiting)
 		l.cutShort(now, shortLife)

@@ -92,6 +92,9 @@ func (c *Config) check(bad map[string]bool) []error {
 	if c.Margin >= c.TTL && !bad[Prefix+"TTL"] {
 		complain("MARGIN", c.Margin.String(), "must be less than HOLDFAST_TTL, which is %s", c.TTL)
 	}
+	if c.HandsOver() {
+		c.checkHandoff(complain)
+	}
 	switch {
 	case c.Redis.URL == "" && c.Redis.URLFile == "":
 		complain("REDIS_URL", "", "is missing: set it, or HOLDFAST_REDIS_URL_FILE, to an address such as redis://127.0.0.1:6379")
@@ -99,6 +102,19 @@ func (c *Config) check(bad map[string]bool) []error {
 		complain("REDIS_URL_FILE", c.Redis.URLFile, "HOLDFAST_REDIS_URL is set too: keep one of them")
 	}
 	return errs
+}
+
+// checkHandoff asks for what a hand-over between revisions needs.
+func (c *Config) checkHandoff(complain func(name, value, format string, args ...any)) {
+	if !c.StopsApp() {
+		complain("HANDOFF", string(c.Handoff), "needs HOLDFAST_ON_LOST=stop: an app that is only told of a loss cannot be stopped for a newer revision")
+	}
+	if c.Workload == "" {
+		complain("WORKLOAD", "", "is missing: HOLDFAST_HANDOFF=rollout needs the workload's UID")
+	}
+	if c.Revision == 0 {
+		complain("REVISION", "", "is missing: HOLDFAST_HANDOFF=rollout needs the revision, from 1")
+	}
 }
 
 // Env writes the configuration as variables, in the order of the table. What
