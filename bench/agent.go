@@ -89,10 +89,11 @@ func startAgent(program, folder, redisURL, resource string, ttl time.Duration, c
 	return a, nil
 }
 
-// command is the agent's program with the agent's variables and no others.
+// command is the agent's program with what the webhook gives it: GOMAXPROCS and
+// the agent's variables.
 func (a *agent) command(program, name string) *exec.Cmd {
 	cmd := exec.Command(program, name)
-	cmd.Env = append([]string{}, a.environment...)
+	cmd.Env = append([]string{"GOMAXPROCS=1"}, a.environment...) // of two, the later counts
 	for _, v := range a.cfg.Env() {
 		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 	}

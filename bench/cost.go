@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// goRuntime is how the agent sets the Go runtime up for itself.
+// goRuntime is how an agent in a pod runs: the webhook sets GOMAXPROCS, and the
+// agent GOGC.
 var goRuntime = []string{"GOGC=25", "GOMAXPROCS=1"}
 
 // cost is one program whose weight shows what a part costs.
@@ -36,6 +37,7 @@ var costList = []cost{
 	{name: "**holdfast-agent**"},
 	{name: "holdfast-agent with GOGC=100", environment: []string{"GOGC=100"}},
 	{name: "holdfast-agent with GOGC=100 and GOMAXPROCS=2", environment: []string{"GOGC=100", "GOMAXPROCS=2"}},
+	{name: "holdfast-agent with GOMAXPROCS=64", environment: []string{"GOMAXPROCS=64"}},
 	{name: "holdfast-agent with GOMEMLIMIT=4MiB", environment: []string{"GOMEMLIMIT=4MiB"}},
 }
 

@@ -14,7 +14,8 @@ const (
 
 // stayLean trades speed, which one lock has no use for, for memory, of which
 // every pod pays its share: docs/footprint.md has the figures. Whoever sets
-// Go's own variables has a reason, and wins.
+// Go's own variables has a reason, and wins; the webhook sets GOMAXPROCS, for by
+// now Go has set up memory for each processor of the node.
 func stayLean() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(1)

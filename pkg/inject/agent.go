@@ -12,6 +12,10 @@ import (
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
+// oneProcessor is told to Go before the program could do so itself: until then Go
+// has set up 27 KB for each processor of the node, and keeps it.
+var oneProcessor = corev1.EnvVar{Name: "GOMAXPROCS", Value: "1"}
+
 // initContainer raises the epoch by which the agent knows that the pod's
 // containers have been restarted. It needs no variable for that.
 func initContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
@@ -25,6 +29,7 @@ func initContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev
 // a kubelet that is restarted takes such a probe for answered (kubernetes#142305).
 func gateContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev1.Container {
 	c := container(GateContainer, gateCommand(), spec, req, settings)
+	c.Env = []corev1.EnvVar{oneProcessor} // it waits as long as the agent does
 	c.VolumeMounts = []corev1.VolumeMount{{Name: RunVolume, MountPath: req.Agent.Dir, ReadOnly: true}}
 	c.RestartPolicy = gateRestartPolicy(spec, req)
 	return c
@@ -81,7 +86,7 @@ func container(name string, command []string, spec *corev1.PodSpec, req *Request
 
 // keepForeign carries over to ours what others may have decided about a container
 // that is there already: the image, the resources, mounts and variables beyond
-// ours. All else is put right.
+// ours, and GOMAXPROCS. All else is put right.
 func keepForeign(ours, have *corev1.Container) {
 	ours.Image = have.Image
 	ours.ImagePullPolicy = have.ImagePullPolicy
@@ -94,9 +99,13 @@ func keepForeign(ours, have *corev1.Container) {
 		}
 	}
 	for _, e := range have.Env {
-		if !strings.HasPrefix(e.Name, agentenv.Prefix) {
-			ours.Env = append(ours.Env, e)
+		if strings.HasPrefix(e.Name, agentenv.Prefix) {
+			continue
 		}
+		if e.Name == oneProcessor.Name {
+			ours.Env = slices.DeleteFunc(ours.Env, func(o corev1.EnvVar) bool { return o.Name == e.Name })
+		}
+		ours.Env = append(ours.Env, e)
 	}
 }
 
@@ -137,6 +146,7 @@ func environment(spec *corev1.PodSpec, req *Request, settings *Settings) []corev
 		fromPod(agentenv.PodNamespaceVar, "metadata.namespace"),
 		fromPod(agentenv.PodUIDVar, "metadata.uid"),
 		fromPod(agentenv.NodeVar, "spec.nodeName"),
+		oneProcessor,
 	)
 }
 

@@ -294,3 +294,32 @@ func names(containers []corev1.Container) []string {
 	}
 	return out
 }
+
+// Go prepares for each processor of the node before the program's first line, so
+// only the environment can keep an agent small on a large node.
+func TestWhatWaitsIsToldOfOneProcessor(t *testing.T) {
+	settings := testSettings(t)
+	processors := func(c *corev1.Container) []string {
+		var values []string
+		for _, e := range c.Env {
+			if e.Name == "GOMAXPROCS" {
+				values = append(values, e.Value)
+			}
+		}
+		return values
+	}
+	for _, name := range []string{AgentContainer, GateContainer} {
+		t.Run(name, func(t *testing.T) {
+			pod := mustInject(t, testPod(KeyMutex, "m"), settings)
+			c := containerNamed(t, pod.Spec.InitContainers, name)
+			if diff := cmp.Diff([]string{"1"}, processors(c)); diff != "" {
+				t.Errorf("GOMAXPROCS (-want +got):\n%s", diff)
+			}
+			c.Env[len(c.Env)-1].Value = "4" // as someone else has decided since
+			pod = mustInject(t, pod, settings)
+			if diff := cmp.Diff([]string{"4"}, processors(containerNamed(t, pod.Spec.InitContainers, name))); diff != "" {
+				t.Errorf("GOMAXPROCS of another, after the second pass (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
