@@ -13,9 +13,16 @@ func openStore(cfg agentenv.Config) (lockagent.Store, error) {
 		URL:          cfg.Redis.URL,
 		UsernameFile: cfg.Redis.UsernameFile,
 		PasswordFile: cfg.Redis.PasswordFile,
-		Kind:         cfg.Kind,
-		Resource:     cfg.Resource,
-		TTL:          cfg.TTL,
+		CAFile:       cfg.Redis.CAFile,
+		CertFile:     cfg.Redis.CertFile,
+		KeyFile:      cfg.Redis.KeyFile,
+
+		SentinelUsernameFile: cfg.Redis.SentinelUsernameFile,
+		SentinelPasswordFile: cfg.Redis.SentinelPasswordFile,
+
+		Kind:     cfg.Kind,
+		Resource: cfg.Resource,
+		TTL:      cfg.TTL,
 	})
 	if err == nil {
 		return store, nil

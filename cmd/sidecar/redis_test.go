@@ -108,7 +108,7 @@ func TestBadURLIsNotShown(t *testing.T) {
 	for name, url := range map[string]string{
 		"malformed":        "redis://:hush-hush@[::1",
 		"unknown scheme":   "http://:hush-hush@redis.example",
-		"TLS, not yet":     "rediss://:hush-hush@redis.example",
+		"a bad database":   "redis://:hush-hush@redis.example/one",
 		"an unknown query": "redis://:hush-hush@redis.example?pool=9",
 		"with a slash":     "redis://user:123/hush-hush@redis.example",
 		"question mark":    "redis://user:123?hush-hush@redis.example",

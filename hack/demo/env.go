@@ -60,6 +60,7 @@ func (p *pod) agentConfig(agent *corev1.Container) (agentenv.Config, error) {
 func (p *pod) localConfig(agent *corev1.Container, c agentenv.Config) agentenv.Config {
 	for _, path := range []*string{
 		&c.Dir, &c.StateDir, &c.Redis.URLFile, &c.Redis.UsernameFile, &c.Redis.PasswordFile, &c.Redis.CAFile,
+		&c.Redis.CertFile, &c.Redis.KeyFile, &c.Redis.SentinelUsernameFile, &c.Redis.SentinelPasswordFile,
 	} {
 		if *path != "" {
 			*path = p.localPath(agent, *path)

@@ -131,10 +131,15 @@ func environment(spec *corev1.PodSpec, req *Request, settings *Settings) []corev
 	config.Listen, config.ProbeListen = req.listen(), req.probeListen()
 	config.LogLevel, _ = settings.logLevel() // checked when the settings were read
 	config.Redis.Guard, _ = settings.guard()
+	config.Redis.Wait, config.Redis.AllowEviction = settings.Redis.Wait, settings.Redis.AllowEviction
 	config.Redis.URLFile = path.Join(redisDir, "url")
 	config.Redis.UsernameFile = path.Join(redisDir, "username")
 	config.Redis.PasswordFile = path.Join(redisDir, "password")
 	config.Redis.CAFile = path.Join(redisDir, "ca.crt")
+	config.Redis.CertFile = path.Join(redisDir, "tls.crt")
+	config.Redis.KeyFile = path.Join(redisDir, "tls.key")
+	config.Redis.SentinelUsernameFile = path.Join(redisDir, "sentinel-username")
+	config.Redis.SentinelPasswordFile = path.Join(redisDir, "sentinel-password")
 	config.GracePeriod = gracePeriod(spec)
 
 	var env []corev1.EnvVar

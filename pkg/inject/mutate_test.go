@@ -16,6 +16,7 @@ import (
 func TestAgentIsToldWhatTheAnnotationsSay(t *testing.T) {
 	settings := testSettings(t)
 	settings.Redis.Guard, settings.Agent.LogLevel = "off", "debug"
+	settings.Redis.Wait, settings.Redis.AllowEviction = 1, true
 	pod := testPod(KeySemaphore, "vendor", KeyPermits, "5", KeyPriority, "-3", KeyTTL, "45s", KeyAgentPort, "9000", KeyGate, "none")
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(90))
 
@@ -30,6 +31,9 @@ func TestAgentIsToldWhatTheAnnotationsSay(t *testing.T) {
 	want.Redis = agentenv.Redis{
 		URLFile: "/etc/holdfast/redis/url", UsernameFile: "/etc/holdfast/redis/username",
 		PasswordFile: "/etc/holdfast/redis/password", CAFile: "/etc/holdfast/redis/ca.crt",
+		CertFile: "/etc/holdfast/redis/tls.crt", KeyFile: "/etc/holdfast/redis/tls.key",
+		SentinelUsernameFile: "/etc/holdfast/redis/sentinel-username", SentinelPasswordFile: "/etc/holdfast/redis/sentinel-password",
+		Wait: 1, AllowEviction: true,
 	}
 	want.Pod = agentenv.Pod{Name: "metadata.name", Namespace: "metadata.namespace", UID: "metadata.uid", Node: "spec.nodeName"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -44,8 +44,14 @@ type Settings struct {
 // RedisSettings is how agents reach Redis.
 type RedisSettings struct {
 	// SecretName is the Secret in the pod's namespace that has the key url and,
-	// where Redis needs them, username and password; holdfast-redis.
+	// where Redis needs them, username, password, ca.crt, tls.crt, tls.key,
+	// sentinel-username and sentinel-password; holdfast-redis.
 	SecretName string `json:"secretName,omitempty"`
+	// Wait is how many replicas must have a hold before it counts; 0.
+	Wait int `json:"wait,omitempty"`
+	// AllowEviction goes on with a Redis that may evict locks when its memory is
+	// full; false.
+	AllowEviction bool `json:"allowEviction,omitempty"`
 	// Guard is planned, and without effect yet: for how long after its start a
 	// Redis grants nothing, since it may have lost its data; "off" for demos and
 	// tests only; 60s.
@@ -138,6 +144,7 @@ func (s *Settings) check() error {
 		want(len(validation.IsDNS1123Label(name)) == 0, fmt.Sprintf("clusterScopeNamespaces[%d]", i), name, "the name of a namespace")
 	}
 	want(subdomain(s.Redis.SecretName), "redis.secretName", s.Redis.SecretName, "the name of a Secret")
+	want(s.Redis.Wait >= 0 && s.Redis.Wait <= 100, "redis.wait", s.Redis.Wait, "from 0 to 100")
 	_, err := s.guard()
 	want(err == nil, "redis.guard", s.Redis.Guard, `"off" or a duration from 60s`)
 	want(s.Agent.RunAsUser > 0, "agent.runAsUser", s.Agent.RunAsUser, "more than 0; see omitRunAsUser to leave it unset")

@@ -47,7 +47,7 @@ func TestBadSettings(t *testing.T) {
 imagePullPolicy: Sometimes
 imagePullSecrets: [fine, "Not Fine"]
 clusterScopeNamespaces: ["*"]
-redis: {secretName: "a b", guard: 59s}
+redis: {secretName: "a b", guard: 59s, wait: -1}
 agent: {runAsUser: -1, logLevel: loud, cpuRequest: "0", memoryRequest: 64Mi, memoryLimit: 32Mi}
 `,
 			[]string{
@@ -55,6 +55,7 @@ agent: {runAsUser: -1, logLevel: loud, cpuRequest: "0", memoryRequest: 64Mi, mem
 				`imagePullSecrets[1]: "Not Fine"`,
 				`clusterScopeNamespaces[0]: "*"`,
 				`redis.secretName: "a b"`,
+				`redis.wait: "-1": must be from 0 to 100`,
 				`redis.guard: "59s": must be "off" or a duration from 60s`,
 				`agent.runAsUser: "-1"`,
 				`agent.logLevel: "loud": must be debug, info, warn or error`,

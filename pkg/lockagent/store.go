@@ -139,6 +139,7 @@ type Code string
 const (
 	CodeUnreachable   Code = "unreachable"    // no connection, or it broke
 	CodeTimeout       Code = "timeout"        // no answer in time
+	CodeTLS           Code = "tls"            // one end does not accept the other's certificate, or speaks no TLS
 	CodeWrongPassword Code = "wrong_password" // WRONGPASS, NOAUTH
 	CodeNoPermission  Code = "no_permission"  // NOPERM: the ACL user may not do this
 	CodeWrongType     Code = "wrong_type"     // a key of the lock holds something else; nothing was overwritten

@@ -108,13 +108,20 @@ type Config struct {
 // read again when they change. A file that does not exist is as none, since which
 // of them a Secret has is up to the server's set-up; but for URLFile.
 type Redis struct {
-	URL          string        // this or URLFile is required
-	URLFile      string        // file that holds the URL
-	UsernameFile string        // file that holds the ACL user; none
-	PasswordFile string        // file that holds its password; none
-	CAFile       string        // PEM file of the CA that signed the server's certificate; the system's
-	Wait         int           // replicas that must acknowledge a hold before it counts; 0
-	Guard        time.Duration // planned, not heeded yet: no new hold for this long after the server's start; 60s, "off" is 0
+	URL          string // this or URLFile is required
+	URLFile      string // file that holds the URL
+	UsernameFile string // file that holds the ACL user; none
+	PasswordFile string // file that holds its password; none
+	CAFile       string // PEM file of the CA that signed the server's certificate; the system's
+	CertFile     string // PEM file of the agent's own certificate; none
+	KeyFile      string // PEM file of its key; none
+
+	SentinelUsernameFile string // file that holds the Sentinels' ACL user; the URL's
+	SentinelPasswordFile string // file that holds its password; the URL's
+
+	Wait          int           // replicas that must acknowledge a hold before it counts; 0
+	AllowEviction bool          // go on with a Redis that may evict locks when its memory is full; false
+	Guard         time.Duration // planned, not heeded yet: no new hold for this long after the server's start; 60s, "off" is 0
 }
 
 // Pod says where the agent runs. Empty outside Kubernetes.

@@ -105,6 +105,7 @@ func TestParseRefuses(t *testing.T) {
 		"a margin of all":             {with("MARGIN", "30s"), `HOLDFAST_MARGIN="30s": must be less than HOLDFAST_TTL, which is 30s`},
 		"a wait-timeout of words":     {with("WAIT_TIMEOUT", "soon"), `HOLDFAST_WAIT_TIMEOUT="soon"` + aDuration},
 		"a guard that is switched on": {with("REDIS_GUARD", "on"), `HOLDFAST_REDIS_GUARD="on": must be "off" or a duration such as "60s"`},
+		"perhaps an eviction":         {with("REDIS_ALLOW_EVICTION", "yes"), `HOLDFAST_REDIS_ALLOW_EVICTION="yes": must be true or false`},
 		"negative replicas":           {with("REDIS_WAIT", "-1"), `HOLDFAST_REDIS_WAIT="-1": must be a whole number from 0 to 100`},
 		"two addresses":               {with("REDIS_URL_FILE", "/url"), `HOLDFAST_REDIS_URL_FILE="/url": HOLDFAST_REDIS_URL is set too: keep one of them`},
 	} {
@@ -170,6 +171,8 @@ func anyConfig(t *rapid.T) Config {
 			Wait:         rapid.IntRange(0, 100).Draw(t, "redis-wait"),
 			Guard:        dur("guard", 0, time.Minute),
 			PasswordFile: rapid.SampledFrom([]string{"", "/etc/holdfast/redis/password"}).Draw(t, "password-file"),
+
+			AllowEviction: rapid.Bool().Draw(t, "allow-eviction"),
 		},
 		Dir:         word(t, "dir"),
 		StateDir:    word(t, "state-dir"),

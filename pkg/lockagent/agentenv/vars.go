@@ -69,6 +69,11 @@ var vars = []variable{
 	{name: Prefix + "REDIS_USERNAME_FILE", field: func(c *Config) field { return text(&c.Redis.UsernameFile) }},
 	{name: Prefix + "REDIS_PASSWORD_FILE", field: func(c *Config) field { return text(&c.Redis.PasswordFile) }},
 	{name: Prefix + "REDIS_CA_FILE", field: func(c *Config) field { return text(&c.Redis.CAFile) }},
+	{name: Prefix + "REDIS_CERT_FILE", field: func(c *Config) field { return text(&c.Redis.CertFile) }},
+	{name: Prefix + "REDIS_KEY_FILE", field: func(c *Config) field { return text(&c.Redis.KeyFile) }},
+	{name: Prefix + "REDIS_SENTINEL_USERNAME_FILE", field: func(c *Config) field { return text(&c.Redis.SentinelUsernameFile) }},
+	{name: Prefix + "REDIS_SENTINEL_PASSWORD_FILE", field: func(c *Config) field { return text(&c.Redis.SentinelPasswordFile) }},
+	{name: Prefix + "REDIS_ALLOW_EVICTION", field: func(c *Config) field { return flag(&c.Redis.AllowEviction) }},
 	{name: Prefix + "REDIS_WAIT", field: func(c *Config) field { return integer(&c.Redis.Wait, 0, 100) }},
 	{name: Prefix + "REDIS_GUARD", field: func(c *Config) field { return durationOrOff(&c.Redis.Guard) }},
 	{name: DirVar, field: func(c *Config) field { return text(&c.Dir) }},
@@ -117,6 +122,19 @@ func integer[T int | int64](p *T, low, high int64) field {
 			return nil
 		},
 		get: func() string { return strconv.FormatInt(int64(*p), 10) },
+	}
+}
+
+func flag(p *bool) field {
+	return field{
+		set: func(s string) error {
+			if s != "true" && s != "false" {
+				return fmt.Errorf("must be true or false")
+			}
+			*p = s == "true"
+			return nil
+		},
+		get: func() string { return strconv.FormatBool(*p) },
 	}
 }
 

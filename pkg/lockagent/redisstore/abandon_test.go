@@ -85,7 +85,7 @@ func TestSubscriptionThatNeverLastsIsNotRenewedInAHotLoop(t *testing.T) {
 func confirmOnce(conn net.Conn, confirmed *atomic.Int64) {
 	answers := map[string]string{
 		"hello":     "-ERR unknown command\r\n",
-		"ping":      "+PONG\r\n",
+		"info":      "-ERR unknown command\r\n",
 		"subscribe": "*3\r\n$9\r\nsubscribe\r\n$7\r\nchannel\r\n:1\r\n",
 	}
 	lines := bufio.NewScanner(conn)

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,16 +24,18 @@ var errOtherKind = errors.New("held as the other kind")
 // with theirs; before 7.0 that of a command inside a script is buried in the
 // text of another one.
 var redisCodes = map[string]lockagent.Code{
-	"WRONGPASS":  lockagent.CodeWrongPassword,
-	"NOAUTH":     lockagent.CodeWrongPassword,
-	"NOPERM":     lockagent.CodeNoPermission,
-	"WRONGTYPE":  lockagent.CodeWrongType,
-	"OOM":        lockagent.CodeOutOfMemory,
-	"READONLY":   lockagent.CodeNotWritable,
-	"LOADING":    lockagent.CodeNotWritable,
-	"MASTERDOWN": lockagent.CodeNotWritable,
-	"NOREPLICAS": lockagent.CodeNotWritable,
-	"MISCONF":    lockagent.CodeNotWritable,
+	"WRONGPASS":   lockagent.CodeWrongPassword,
+	"NOAUTH":      lockagent.CodeWrongPassword,
+	"NOPERM":      lockagent.CodeNoPermission,
+	"WRONGTYPE":   lockagent.CodeWrongType,
+	"OOM":         lockagent.CodeOutOfMemory,
+	"READONLY":    lockagent.CodeNotWritable,
+	"LOADING":     lockagent.CodeNotWritable,
+	"MASTERDOWN":  lockagent.CodeNotWritable,
+	"CLUSTERDOWN": lockagent.CodeNotWritable,
+	"TRYAGAIN":    lockagent.CodeNotWritable,
+	"NOREPLICAS":  lockagent.CodeNotWritable,
+	"MISCONF":     lockagent.CodeNotWritable,
 }
 
 // codeOfRedis finds the first such word.
@@ -70,6 +73,10 @@ func codeOf(err error) lockagent.Code {
 		return lockagent.CodeUnexpected
 	case errors.Is(err, errOtherKind):
 		return lockagent.CodeOtherKind
+	case isTLS(err):
+		return lockagent.CodeTLS
+	case errors.Is(err, errReplica):
+		return lockagent.CodeNotWritable
 	case errors.As(err, &fromRedis):
 		return codeOfRedis(err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
@@ -82,11 +89,21 @@ func codeOf(err error) lockagent.Code {
 	return lockagent.CodeUnexpected
 }
 
+// isTLS tells whether it is for their certificates that two ends do not talk.
+func isTLS(err error) bool {
+	var refused *tls.CertificateVerificationError
+	var told *net.OpError
+	return errors.As(err, &refused) || errors.Is(err, errCertificate) ||
+		errors.As(err, &told) && told.Op == "remote error" // which only crypto/tls says: an alert of the other end
+}
+
 // explain says what to do about a failure that does not pass by itself.
 func (s *Store) explain(code lockagent.Code, err error) error {
 	switch code {
 	case lockagent.CodeWrongPassword:
 		return fmt.Errorf("redis refuses the username or password; put the right ones into the secret: %w", err)
+	case lockagent.CodeTLS:
+		return fmt.Errorf("redis and this agent do not accept each other; look at ca.crt, tls.crt and tls.key of the secret, and at server-name in the url: %w", err)
 	case lockagent.CodeNoPermission:
 		return fmt.Errorf("the redis user may not do this; give it the ACL of config/README.md: %w", err)
 	case lockagent.CodeWrongType:
@@ -97,9 +114,11 @@ func (s *Store) explain(code lockagent.Code, err error) error {
 		return fmt.Errorf("redis is out of memory, so it can grant nothing new: %w", err)
 	case lockagent.CodeNotWritable:
 		return fmt.Errorf("this redis takes no writes now: %w", err)
-	default:
-		return err
 	}
+	if redis.HasErrorPrefix(err, "MOVED") {
+		return fmt.Errorf("this redis is a cluster; use redis+cluster:// in the url: %w", err)
+	}
+	return err
 }
 
 func (s *Store) otherKind() agentenv.Kind {

@@ -16,9 +16,8 @@ import (
 // listener is one waiter's subscription, on a connection of its own that sends
 // nothing: no PINGs, since a heartbeat tells a dead Redis, and TCP a dead peer.
 type listener struct {
-	client  *redis.Client
+	link    *link
 	channel string
-	timing  timing
 	sub     *redis.PubSub
 	forget  func() bool // that sub ends with its context
 	wakes   chan lockagent.Wake
@@ -28,10 +27,8 @@ type listener struct {
 func (s *Store) Listen(ctx context.Context, c lockagent.Claim) (<-chan lockagent.Wake, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	forget := context.AfterFunc(s.closed, cancel)
-	l := &listener{client: s.client, channel: s.channelOf(c.Owner), timing: s.timing, wakes: make(chan lockagent.Wake, 8)}
-	l.subscribe(ctx)
-	if _, err := l.sub.ReceiveTimeout(ctx, s.timing.call); err != nil {
-		_ = l.sub.Close()
+	l := &listener{link: s.link, channel: s.channelOf(c.Owner), wakes: make(chan lockagent.Wake, 8)}
+	if err := l.open(ctx); err != nil {
 		forget()
 		cancel()
 		return nil, s.fail("listen", err)
@@ -45,10 +42,31 @@ func (s *Store) Listen(ctx context.Context, c lockagent.Claim) (<-chan lockagent
 	return l.wakes, nil
 }
 
+// open subscribes, at the node of a cluster that has the lock: only there does a
+// script see who listens.
+func (l *listener) open(ctx context.Context) (err error) {
+	for range maxHops {
+		l.subscribe(ctx)
+		if _, err = l.sub.ReceiveTimeout(ctx, l.link.timing.call); err == nil {
+			return nil
+		}
+		l.unsubscribe()
+		if !l.link.follow(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (l *listener) unsubscribe() {
+	_ = l.sub.Close()
+	l.forget()
+}
+
 // subscribe opens a subscription that ends with ctx. An error shows when it is
 // read from.
 func (l *listener) subscribe(ctx context.Context) {
-	sub := l.client.Subscribe(ctx, l.channel)
+	sub := l.link.client.Subscribe(ctx, l.channel)
 	l.forget = context.AfterFunc(ctx, func() { _ = sub.Close() }) // a read heeds no context
 	l.sub = sub
 }
@@ -73,14 +91,14 @@ func (l *listener) run(ctx context.Context) {
 			l.pass(ctx, msg)
 			continue
 		}
-		if !broken && time.Since(confirmed) > l.timing.maxPause {
+		if !broken && time.Since(confirmed) > l.link.timing.maxPause {
 			failures = 0
 		}
 		broken = true
+		l.link.follow(err)
 		var fromRedis redis.Error
 		if errors.As(err, &fromRedis) {
-			_ = l.sub.Close()
-			l.forget()
+			l.unsubscribe()
 			l.subscribe(ctx)
 		}
 		failures++
@@ -122,7 +140,7 @@ func (l *listener) pause(ctx context.Context, failures int) {
 	if failures == 1 {
 		return
 	}
-	longest := min(l.timing.maxPause, 50*time.Millisecond<<min(failures, 16))
+	longest := min(l.link.timing.maxPause, 50*time.Millisecond<<min(failures, 16))
 	select {
 	case <-time.After(rand.N(longest) + time.Millisecond): //nolint:gosec // spreads load, hides nothing
 	case <-ctx.Done():

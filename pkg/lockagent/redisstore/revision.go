@@ -30,7 +30,11 @@ func revisionKey(namespace, replicaSet string) string {
 // old one a new number. 0 is "nobody says", and then the number that the agent
 // was started with counts.
 func (s *Store) Revision(ctx context.Context, c lockagent.Claim) (int64, error) {
-	revision, err := s.client.Get(ctx, revisionKey(c.Namespace, c.ReplicaSet)).Int64()
+	var revision int64
+	err := s.link.visit(ctx, func(server caller) (err error) {
+		revision, err = server.Do(ctx, "GET", revisionKey(c.Namespace, c.ReplicaSet)).Int64()
+		return err
+	})
 	switch {
 	case errors.Is(err, redis.Nil):
 		return 0, nil
@@ -44,7 +48,7 @@ func (s *Store) Revision(ctx context.Context, c lockagent.Claim) (int64, error) 
 
 // Publisher tells agents which revisions there are. It knows nothing of locks.
 // [OpenPublisher] makes one.
-type Publisher struct{ client *redis.Client }
+type Publisher struct{ link *link }
 
 // OpenPublisher prepares a Publisher; it connects only when first used. Of the
 // options it needs those that say where Redis is.
@@ -57,13 +61,15 @@ func OpenPublisher(o Options) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Publisher{redis.NewClient(clientOptions(addr, o, timingOf(agentenv.Default().TTL)))}, nil
+	return &Publisher{newLink(addr, o, timingOf(agentenv.Default().TTL), "")}, nil
 }
 
 // Publish says for [RevisionTTL] which revision a ReplicaSet, named by its UID,
 // has. The last one who says so counts.
 func (p *Publisher) Publish(ctx context.Context, namespace, replicaSet string, revision int64) error {
-	err := p.client.Set(ctx, revisionKey(namespace, replicaSet), strconv.FormatInt(revision, 10), RevisionTTL).Err()
+	err := p.link.visit(ctx, func(server caller) error {
+		return server.Do(ctx, "SET", revisionKey(namespace, replicaSet), strconv.FormatInt(revision, 10), "PX", RevisionTTL.Milliseconds()).Err()
+	})
 	if err == nil {
 		return nil
 	}
@@ -75,4 +81,4 @@ func (p *Publisher) Publish(ctx context.Context, namespace, replicaSet string, r
 }
 
 // Close ends all connections.
-func (p *Publisher) Close() error { return p.client.Close() }
+func (p *Publisher) Close() error { return p.link.client.Close() }

@@ -77,12 +77,15 @@ func assemble(parts ...[]byte) script {
 // source is the text that Redis runs.
 func (s script) source() string { return string(bytes.Join(s.parts, nil)) }
 
+// runner runs a script on a server, loading it if need be.
+type runner func(ctx context.Context, c caller, keys []string, args ...any) ([]any, error)
+
 // grantingScript is only ever run by its name. A Redis that does not know the
 // name has just started, perhaps without its data: loading it is the one moment
 // at which a new server can be told from the old, and never happens by EVAL.
 type grantingScript struct{ script }
 
-func (g grantingScript) run(ctx context.Context, c *redis.Client, keys []string, args ...any) ([]any, error) {
+func (g grantingScript) run(ctx context.Context, c caller, keys []string, args ...any) ([]any, error) {
 	reply, err := c.EvalSha(ctx, g.sha, keys, args...).Slice()
 	if !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return reply, err
@@ -96,7 +99,7 @@ func (g grantingScript) run(ctx context.Context, c *redis.Client, keys []string,
 // plainScript makes nobody a holder, so it may run on any server at any time.
 type plainScript struct{ script }
 
-func (p plainScript) run(ctx context.Context, c *redis.Client, keys []string, args ...any) ([]any, error) {
+func (p plainScript) run(ctx context.Context, c caller, keys []string, args ...any) ([]any, error) {
 	reply, err := c.EvalSha(ctx, p.sha, keys, args...).Slice()
 	if !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return reply, err

@@ -24,9 +24,9 @@ func TestScriptsRefuseATimeThatWouldDeleteTheHold(t *testing.T) {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	for _, ttl := range []any{0, -1, "", "0.9", 30 * 60 * 1000, "nan"} {
-		_, renew := renewScript.run(t.Context(), s.client, s.keys, "a", ttl, 0)
-		_, shorten := shortenScript.run(t.Context(), s.client, s.keys, "a", ttl, 0)
-		_, acquire := acquireScript.run(t.Context(), s.client, s.keys, "a", ttl, "", 1, 0)
+		_, renew := renewScript.run(t.Context(), s.link.client, s.keys, "a", ttl, 0)
+		_, shorten := shortenScript.run(t.Context(), s.link.client, s.keys, "a", ttl, 0)
+		_, acquire := acquireScript.run(t.Context(), s.link.client, s.keys, "a", ttl, "", 1, 0)
 		if renew == nil || shorten == nil || acquire == nil {
 			t.Errorf("%v ms: renew gives %v, shorten %v, acquire %v, want errors", ttl, renew, shorten, acquire)
 		}

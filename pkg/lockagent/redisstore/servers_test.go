@@ -23,7 +23,9 @@ const ttl = 30 * time.Second
 // server is a Redis, real or not, whose time a test can move.
 type server struct {
 	url     string
+	options redisstore.Options // beyond the URL
 	raw     *redis.Client
+	others  []*redis.Client // the other primaries of a cluster
 	advance func(*testing.T, time.Duration)
 }
 
@@ -49,9 +51,16 @@ func startMini(t *testing.T) server {
 
 func startReal(t *testing.T, config ...string) server {
 	r := redistest.Start(t, config...)
-	s := server{url: r.URL(), raw: rawClient(t, r.Addr)}
-	s.advance = func(t *testing.T, d time.Duration) { bringForward(t, s.raw, d) }
-	return s
+	return realServer(t, r.URL(), r)
+}
+
+func (s server) primaries() []*redis.Client { return append([]*redis.Client{s.raw}, s.others...) }
+
+func (s server) bringForward(t *testing.T, d time.Duration) {
+	t.Helper()
+	for _, raw := range s.primaries() {
+		bringForward(t, raw, d)
+	}
 }
 
 func rawClient(t *testing.T, addr string) *redis.Client {
@@ -63,7 +72,9 @@ func rawClient(t *testing.T, addr string) *redis.Client {
 // open gives a Store of its own, as another agent would have.
 func (s server) open(t *testing.T, kind agentenv.Kind, resource string) *redisstore.Store {
 	t.Helper()
-	store, err := redisstore.Open(redisstore.Options{URL: s.url, Kind: kind, Resource: resource, TTL: ttl})
+	o := s.options
+	o.URL, o.Kind, o.Resource, o.TTL = s.url, kind, resource, ttl
+	store, err := redisstore.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

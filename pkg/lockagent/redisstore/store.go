@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
@@ -17,7 +15,7 @@ import (
 // Store keeps one lock in one Redis. It is safe for concurrent use. [Open] makes
 // one.
 type Store struct {
-	client   *redis.Client
+	link     *link
 	kind     agentenv.Kind
 	resource string
 	keys     []string
@@ -40,7 +38,7 @@ func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (lockagent.Answe
 	if c.Workload != "" {
 		script, keys = askingAcquireScript, s.askingKeys(c)
 	}
-	reply, err := script.run(ctx, s.client, keys,
+	reply, err := s.run(ctx, script.run, keys,
 		c.Owner, c.TTL.Milliseconds(), who(c), c.Permits, c.Priority)
 	if err != nil {
 		return lockagent.Answer{}, s.fail(op, err)
@@ -84,7 +82,7 @@ func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockage
 	if err := checkClaim(c); err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
-	reply, err := p.run(ctx, s.client, s.keys, c.Owner, ttl.Milliseconds(), c.Token)
+	reply, err := s.run(ctx, p.run, s.keys, c.Owner, ttl.Milliseconds(), c.Token)
 	if err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
@@ -96,7 +94,7 @@ func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockage
 // Release is one script, and at most two messages for each permit that it frees.
 func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
 	const op = "release"
-	reply, err := releaseScript.run(ctx, s.client, s.keys, c.Owner)
+	reply, err := s.run(ctx, releaseScript.run, s.keys, c.Owner)
 	if err != nil {
 		return false, s.fail(op, err)
 	}
@@ -104,11 +102,20 @@ func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
 	return r.text() == "released", s.fail(op, r.err)
 }
 
+// run runs a script where the lock's keys are.
+func (s *Store) run(ctx context.Context, script runner, keys []string, args ...any) (reply []any, err error) {
+	err = s.link.do(ctx, func(c caller) error {
+		reply, err = script(ctx, c, keys, args...)
+		return err
+	})
+	return reply, err
+}
+
 // Close ends all connections and listeners.
 func (s *Store) Close() error {
 	s.close()
 	s.listeners.Wait()
-	return s.client.Close()
+	return s.link.client.Close()
 }
 
 // The limits of a claim's TTL; the scripts have the same ones.

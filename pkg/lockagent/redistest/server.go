@@ -1,5 +1,6 @@
-// Package redistest starts a real redis-server for a test: its own folder,
-// socket and port, nothing on disk, gone when the test ends.
+// Package redistest starts real Redis servers for a test, alone, under Sentinels
+// or as a cluster: each with its own folder, socket and port, nothing on disk, gone
+// when the test ends.
 package redistest
 
 import (
@@ -21,6 +22,10 @@ import (
 // instead of being skipped where the real thing is not installed.
 const RequireVar = "HOLDFAST_REQUIRE_REAL"
 
+// ProgramVar is the environment variable that names the program to run instead of
+// redis-server from PATH, such as a valkey-server.
+const ProgramVar = "HOLDFAST_REDIS_SERVER"
+
 // startWithin bounds how long a server may take to answer its first PING. On a
 // busy machine that is seconds, not milliseconds.
 const startWithin = 20 * time.Second
@@ -28,38 +33,53 @@ const startWithin = 20 * time.Second
 // Server is one running redis-server.
 type Server struct {
 	Addr   string // 127.0.0.1:PORT
-	Socket string // path of its unix socket
+	Socket string // path of its unix socket; none of a Sentinel
 
+	ping func() error // nil once it answers
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
 	done chan struct{} // closed when the process has ended
 }
 
-// Start runs redis-server from PATH until the test ends. Each argument of
-// config is one line of redis.conf, such as "maxmemory 2mb", and wins over the
-// defaults. Without a redis-server the test is skipped; see [RequireVar].
+// Start runs redis-server from PATH, or from [ProgramVar], until the test ends.
+// Each argument of config is one line of redis.conf, such as "maxmemory 2mb", and
+// wins over the defaults. In it PORT is the server's port, and DIR its folder.
+// Without a redis-server the test is skipped; see [RequireVar].
 func Start(tb testing.TB, config ...string) *Server {
 	tb.Helper()
-	program, err := exec.LookPath("redis-server")
+	return run(tb, nil, append([]string{
+		"bind 127.0.0.1", "port PORT", "unixsocket DIR/redis.sock",
+		`save ""`, "appendonly no", "maxmemory-policy noeviction",
+	}, config...))
+}
+
+// run starts the program with a configuration.
+func run(tb testing.TB, args, config []string) *Server {
+	tb.Helper()
+	name := os.Getenv(ProgramVar)
+	if name == "" {
+		name = "redis-server"
+	}
+	program, err := exec.LookPath(name)
 	if err != nil {
 		if os.Getenv(RequireVar) == "1" {
-			tb.Fatalf("%s=1, but there is no redis-server: install the package redis-server", RequireVar)
+			tb.Fatalf("%s=1, but there is no %s: install the package redis-server", RequireVar, name)
 		}
-		tb.Skipf("no redis-server in PATH; %s=1 makes this a failure", RequireVar)
+		tb.Skipf("no %s in PATH; %s=1 makes this a failure", name, RequireVar)
 	}
 	// The port is chosen, then bound by another process: someone may be faster.
 	for attempt := 1; ; attempt++ {
-		s, err := start(tb, program, config)
+		s, err := start(tb, program, args, config)
 		if err == nil {
 			return s
 		}
 		if attempt == 3 {
-			tb.Fatalf("start redis-server: %v", err)
+			tb.Fatalf("start %s: %v", name, err)
 		}
 	}
 }
 
-func start(tb testing.TB, program string, config []string) (*Server, error) {
+func start(tb testing.TB, program string, args, config []string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -77,15 +97,18 @@ func start(tb testing.TB, program string, config []string) (*Server, error) {
 		log:    new(bytes.Buffer),
 		done:   make(chan struct{}),
 	}
-	lines := append([]string{
-		"bind 127.0.0.1", "port " + strconv.Itoa(port), "unixsocket " + s.Socket, "dir " + dir,
-		`save ""`, "appendonly no", "maxmemory-policy noeviction", "daemonize no",
-	}, config...)
+	network, addr := "unix", s.Socket
+	if len(args) > 0 { // a Sentinel
+		network, addr, s.Socket = "tcp", s.Addr, ""
+	}
+	s.ping = func() error { return ping(network, addr) }
+	text := strings.Join(append([]string{"daemonize no", "dir DIR"}, config...), "\n") + "\n"
+	text = strings.NewReplacer("PORT", strconv.Itoa(port), "DIR", dir).Replace(text)
 	conf := filepath.Join(dir, "redis.conf")
-	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command(program, conf)
+	s.cmd = exec.Command(program, append([]string{conf}, args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	// A test binary that is killed runs no cleanup.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -138,8 +161,8 @@ func (s *Server) awaitPong() error {
 	}
 }
 
-func (s *Server) ping() error {
-	conn, err := net.DialTimeout("unix", s.Socket, time.Second)
+func ping(network, addr string) error {
+	conn, err := net.DialTimeout(network, addr, time.Second)
 	if err != nil {
 		return err
 	}
@@ -155,11 +178,17 @@ func (s *Server) ping() error {
 	return nil
 }
 
+// freePort is below that to which a cluster's node adds 10000.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, err
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+		if port < 55_000 {
+			return port, nil
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
