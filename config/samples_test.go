@@ -54,8 +54,8 @@ func TestSamplesAreInjected(t *testing.T) {
 			t.Errorf("%s: request %+v, errors %v", s.Name, req, errs)
 		}
 	}
-	if len(all) != 7 {
-		t.Errorf("%d samples, want a Deployment, five Jobs and a CronJob", len(all))
+	if len(all) != 8 {
+		t.Errorf("%d samples, want a Deployment, five Jobs and two CronJobs", len(all))
 	}
 }
 

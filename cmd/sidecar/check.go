@@ -7,8 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"time"
 
@@ -41,7 +43,9 @@ func check(p program) int {
 		return p.fail(errors.New("check takes --wait DURATION, not below zero, and nothing else"))
 	}
 	socket := p.socket()
-	st, err := ask(func(wait time.Duration) (lockagent.State, error) { return askOnce(socket, wait) }, *wait)
+	st, err := ask(func(wait time.Duration) (lockagent.State, error) {
+		return askOnce(socket, http.MethodGet, "/v1/held", nil, wait)
+	}, *wait)
 	if err != nil {
 		return p.fail(err)
 	}
@@ -74,8 +78,9 @@ func ask(once func(time.Duration) (lockagent.State, error), wait time.Duration) 
 }
 
 // askOnce speaks HTTP over a connection of its own: http.Client would make the
-// program, which has no other use for one, larger by a megabyte.
-func askOnce(socket string, wait time.Duration) (lockagent.State, error) {
+// program, which has no other use for one, larger by a megabyte. The answer may
+// take wait, which goes with the query.
+func askOnce(socket, method, path string, query url.Values, wait time.Duration) (lockagent.State, error) {
 	var st lockagent.State
 	conn, err := net.DialTimeout("unix", socket, answerWithin)
 	if err != nil {
@@ -85,7 +90,9 @@ func askOnce(socket string, wait time.Duration) (lockagent.State, error) {
 	if err := conn.SetDeadline(time.Now().Add(wait + answerWithin)); err != nil {
 		return st, err
 	}
-	req, err := http.NewRequest(http.MethodGet, "http://localhost/v1/held?wait="+wait.String(), nil)
+	params := url.Values{"wait": {wait.String()}}
+	maps.Copy(params, query)
+	req, err := http.NewRequest(method, "http://localhost"+path+"?"+params.Encode(), nil)
 	if err != nil {
 		return st, err
 	}

@@ -32,7 +32,7 @@ func commands() []command {
 		{"init", "", "note that all containers of the pod start anew", initialize},
 		{"prestop", "", "note that the kubelet has begun to stop the agent", prestop},
 		{"probe", "[--for DURATION]", "ask the running agent whether it is well: an exec probe", probe},
-		{"gate", "", "end once the running agent holds the lock", gate},
+		{"gate", "", "end once the running agent holds the lock: exit code 75 if it has given up", gate},
 		{"check", "[--wait DURATION]", "ask the running agent: exit code 0 held, 1 not held, 2 error", check},
 		{"version", "", "print the version", tellVersion},
 		{"exec", "-- COMMAND [ARG...]", "run a command while the lock is held (not supported yet)", notYet("exec")},

@@ -48,8 +48,7 @@ func unsupported(cfg agentenv.Config) []error {
 		}
 	}
 	refuse(cfg.Gate == agentenv.GateExec, "GATE", string(cfg.Gate))
-	refuse(cfg.OnBusy != agentenv.BusyWait, "ON_BUSY", string(cfg.OnBusy))
-	refuse(cfg.WaitTimeout != 0, "WAIT_TIMEOUT", cfg.WaitTimeout.String())
+	refuse(cfg.OnBusy == agentenv.BusySkip, "ON_BUSY", string(cfg.OnBusy))
 	refuse(cfg.Redis.Wait != 0, "REDIS_WAIT", fmt.Sprint(cfg.Redis.Wait))
 	return errs
 }

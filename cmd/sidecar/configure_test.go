@@ -42,9 +42,7 @@ func TestConfigureRefusesWhatIsNotBuilt(t *testing.T) {
 	base := map[string]string{"HOLDFAST_KIND": "mutex", "HOLDFAST_RESOURCE": "orders/etl", "HOLDFAST_REDIS_URL": "redis://localhost"}
 	for name, tc := range map[string]struct{ variable, value, want string }{
 		"a wrapped command":  {"GATE", "exec", `HOLDFAST_GATE="exec": is not supported yet`},
-		"failing when busy":  {"ON_BUSY", "fail", `HOLDFAST_ON_BUSY="fail": is not supported yet`},
 		"skipping when busy": {"ON_BUSY", "skip", `HOLDFAST_ON_BUSY="skip": is not supported yet`},
-		"a bounded wait":     {"WAIT_TIMEOUT", "1h", `HOLDFAST_WAIT_TIMEOUT="1h0m0s": is not supported yet`},
 		"replicas":           {"REDIS_WAIT", "1", `HOLDFAST_REDIS_WAIT="1": is not supported yet`},
 	} {
 		t.Run(name, func(t *testing.T) {

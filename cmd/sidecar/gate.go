@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 )
@@ -13,29 +17,39 @@ import (
 // askAgain is the pause after an agent that did not answer: it may be starting.
 const askAgain = 100 * time.Millisecond
 
-// gate ends once the running agent holds the lock, or with an error on TERM. It is
-// the command of the init container before the app, and what the app waits for.
+// askEvery is how long one question waits, and so how soon the gate says what is
+// in the agent's way.
+const askEvery = 10 * time.Second
+
+// gate ends once the running agent holds the lock, or with an error when the agent
+// has given up, or on TERM. It is the command of the init container before the
+// app, and what the app waits for.
 func gate(p program) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	socket := p.socket()
-	return p.awaitHeld(ctx, func() (lockagent.State, error) { return askOnce(socket, time.Minute) })
+	socket, self := p.socket(), url.Values{"gate": {uuid.NewString()}}
+	return p.awaitHeld(ctx, func() (lockagent.State, error) {
+		return askOnce(socket, http.MethodPost, "/v1/attempt", self, askEvery)
+	})
 }
 
-// awaitHeld asks again and again until the lock is held. An agent that does not
-// answer is no reason to end: in a pod that is never restarted that would be the
-// pod's failure.
+// awaitHeld asks again and again until the lock is held, or the agent has given
+// up. An agent that does not answer is no reason to end, nor is a Redis that does
+// not: in a pod that is never restarted that would be the pod's failure.
 func (p program) awaitHeld(ctx context.Context, once func() (lockagent.State, error)) int {
 	complaint := ""
 	for ctx.Err() == nil {
 		st, err := askUntil(ctx, once)
 		switch {
+		case ctx.Err() != nil:
 		case err == nil && st.Held:
 			_, _ = fmt.Fprintln(p.stdout, line(st))
 			return lockagent.ExitOK
-		case err != nil && ctx.Err() == nil && err.Error() != complaint:
-			complaint = err.Error()
-			_, _ = fmt.Fprintf(p.stderr, "holdfast-agent gate: %s\n", complaint)
+		case err == nil && st.GaveUp():
+			_, _ = fmt.Fprintf(p.stderr, "holdfast-agent gate: %s\n", line(st))
+			return lockagent.ExitBusy
+		default:
+			complaint = p.complain(complaint, st, err)
 		}
 		select {
 		case <-time.After(askAgain):
@@ -43,6 +57,23 @@ func (p program) awaitHeld(ctx context.Context, once func() (lockagent.State, er
 		}
 	}
 	return lockagent.ExitBusy
+}
+
+// complain says what keeps the gate closed, but for others who hold the lock, when
+// that is something else than before.
+func (p program) complain(before string, st lockagent.State, err error) string {
+	now, text := "", ""
+	switch {
+	case err != nil:
+		now = err.Error()
+		text = now
+	case st.Error != nil: // of one kind there are many texts
+		now, text = string(st.Error.Code), line(st)
+	}
+	if now != before && now != "" {
+		_, _ = fmt.Fprintf(p.stderr, "holdfast-agent gate: %s\n", text)
+	}
+	return now
 }
 
 // askUntil does not wait for the answer when ctx ends: the process ends with it.

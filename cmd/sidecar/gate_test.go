@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 )
 
@@ -32,6 +34,37 @@ func TestGateEndsOnceTheLockIsHeld(t *testing.T) {
 		}
 		if got, want := stderr.String(), "holdfast-agent gate: no such file\nholdfast-agent gate: no answer\n"; got != want {
 			t.Errorf("it complained %q, want %q: each complaint once", got, want)
+		}
+	})
+}
+
+// A lock that is not to be had is the gate's failure; what only keeps the agent from
+// knowing is not, but is told, once for each kind.
+func TestGateFailsOnceTheAgentHasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state := func(code lockagent.Code, message string) lockagent.State {
+			return lockagent.State{
+				Kind: "mutex", Resource: "orders/etl", State: lockagent.Waiting,
+				Error: &lockagent.Problem{Code: code, Message: message},
+			}
+		}
+		answers := []lockagent.State{
+			{}, state(lockagent.CodeUnreachable, "no route"), state(lockagent.CodeUnreachable, "refused"),
+			{}, state(lockagent.CodeBusy, "not free"),
+		}
+		once := func() (lockagent.State, error) {
+			st := answers[0]
+			answers = answers[1:]
+			return st, nil
+		}
+		var stdout, stderr bytes.Buffer
+		if code := (program{stdout: &stdout, stderr: &stderr}).awaitHeld(t.Context(), once); code != lockagent.ExitBusy {
+			t.Errorf("exit code %d, want %d", code, lockagent.ExitBusy)
+		}
+		want := "holdfast-agent gate: mutex \"orders/etl\": waiting (unreachable: no route)\n" +
+			"holdfast-agent gate: mutex \"orders/etl\": waiting (busy: not free)\n"
+		if diff := cmp.Diff(want, stderr.String()); diff != "" {
+			t.Errorf("stderr (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -20,7 +20,7 @@ func TestLoadSamplesOfThisRepository(t *testing.T) {
 			t.Errorf("%s: the pods of %s %s have no annotation of Holdfast's", s.file, s.kind, s.name)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"Deployment": 1, "Job": 5, "CronJob": 1}, got); diff != "" {
+	if diff := cmp.Diff(map[string]int{"Deployment": 1, "Job": 5, "CronJob": 2}, got); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
 	if samples[0].kind != "Deployment" {

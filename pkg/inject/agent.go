@@ -31,18 +31,32 @@ func gateContainer(spec *corev1.PodSpec, req *Request, settings *Settings) corev
 	c := container(GateContainer, gateCommand(), spec, req, settings)
 	c.Env = []corev1.EnvVar{oneProcessor} // it waits as long as the agent does
 	c.VolumeMounts = []corev1.VolumeMount{{Name: RunVolume, MountPath: req.Agent.Dir, ReadOnly: true}}
-	c.RestartPolicy = gateRestartPolicy(spec, req)
+	setGateRestarts(&c, spec, req)
+	// Its last words are why the lock was not to be had: "kubectl describe" shows them.
+	c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	return c
 }
 
-// gateRestartPolicy keeps a gate that is killed, as for want of memory, from
-// failing a pod that is never restarted. A cluster knows a policy of an init
-// container's own where it knows the rules that stop the app, and not before.
-func gateRestartPolicy(spec *corev1.PodSpec, req *Request) *corev1.ContainerRestartPolicy {
+// setGateRestarts keeps a gate that is killed, as for want of memory, from failing a
+// pod that is never restarted; one that may fail fails it by its own exit code
+// alone. A cluster knows a policy of an init container's own where it knows the
+// rules that stop the app, and not before.
+func setGateRestarts(gate *corev1.Container, spec *corev1.PodSpec, req *Request) {
 	if spec.RestartPolicy != corev1.RestartPolicyNever || !req.Agent.StopsApp() {
-		return nil // the pod's
+		return // the pod's policy
 	}
-	return new(corev1.ContainerRestartPolicyOnFailure)
+	if req.Agent.OnBusy == agentenv.BusyWait && req.Agent.WaitTimeout == 0 {
+		gate.RestartPolicy = new(corev1.ContainerRestartPolicyOnFailure)
+		return
+	}
+	gate.RestartPolicy = new(corev1.ContainerRestartPolicyNever)
+	gate.RestartPolicyRules = []corev1.ContainerRestartRule{{
+		Action: corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+			Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn,
+			Values:   []int32{0, exitBusy},
+		},
+	}}
 }
 
 // agentContainer is a native sidecar: the kubelet starts what follows while it

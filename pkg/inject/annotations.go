@@ -76,14 +76,13 @@ var Annotations = []Annotation{
 		read:        readOneOf(func(r *Request) *agentenv.Gate { return &r.Agent.Gate }, agentenv.GateStart, agentenv.GateExec, agentenv.GateNone),
 	}, {
 		Key: KeyOnBusy, Values: "`wait`, `fail`, `skip`", Default: "`wait`",
-		Meaning:     "What to do while the lock is not free: wait for it, fail, or end successfully without having run (`skip`, with `gate: exec` only).",
-		Unsupported: "fail, skip",
+		Meaning:     "What to do while the lock is not free: wait for it, let the gate fail with exit code 75, or end successfully without having run (`skip`, with `gate: exec` only). See [below](#waits-that-end).",
+		Unsupported: string(agentenv.BusySkip),
 		read:        readOneOf(func(r *Request) *agentenv.OnBusy { return &r.Agent.OnBusy }, agentenv.BusyWait, agentenv.BusyFail, agentenv.BusySkip),
 	}, {
 		Key: KeyWaitTimeout, Values: "whole seconds, `1s` to `168h`",
-		Meaning:     "With `on-busy: wait`: how long to wait before doing as `fail` does.",
-		Unsupported: "*",
-		read:        readSeconds(minWaitTimeout, maxWaitTimeout, func(r *Request) durationField { return &r.Agent.WaitTimeout }),
+		Meaning: "With `on-busy: wait`: how long to wait before doing as `fail` does. It counts from when the pod began to wait, also over restarts of its agent.",
+		read:    readSeconds(minWaitTimeout, maxWaitTimeout, func(r *Request) durationField { return &r.Agent.WaitTimeout }),
 	}, {
 		Key: KeyOnLost, Values: "`stop`, `notify`", Default: "`stop`; with `gate: none` it is `notify`",
 		Meaning: "What to do when the lock is lost: stop the containers before its TTL ends, and let them wait for it again; or only tell them.",

@@ -19,6 +19,7 @@ const (
 
 	redisDir     = "/etc/holdfast/redis"
 	agentProgram = "/holdfast-agent" // in the agent's image
+	exitBusy     = 75                // of the gate, when the lock is not to be had
 )
 
 // Names that a user may not take, those of later features included, so that

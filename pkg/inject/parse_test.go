@@ -82,8 +82,6 @@ func TestNotSupportedYet(t *testing.T) {
 		want        string
 	}{
 		"gate exec":       {[]string{KeyGate, "exec"}, `[holdfast.dev/gate]: Forbidden: "exec" is not supported yet: remove the key, which means "start"`},
-		"on-busy fail":    {[]string{KeyOnBusy, "fail"}, `[holdfast.dev/on-busy]: Forbidden: "fail" is not supported yet: remove the key, which means "wait"`},
-		"wait-timeout":    {[]string{KeyWaitTimeout, "10m"}, `[holdfast.dev/wait-timeout]: Forbidden: is not supported yet: remove it`},
 		"handoff rollout": {[]string{KeyHandoff, "rollout"}, `[holdfast.dev/handoff]: Forbidden: "rollout" is not supported yet: remove the key, which means "off"`},
 		"redis profile":   {[]string{KeyRedis, "default"}, `[holdfast.dev/redis]: Forbidden: is not supported yet: remove it`},
 	}

@@ -57,10 +57,19 @@ func (p *parser) checkOnBusy() {
 	if agent.OnBusy == agentenv.BusySkip && agent.Gate != agentenv.GateExec {
 		p.refuse(KeyOnBusy, "goes only with %s: exec", KeyGate)
 	}
-	if agent.OnBusy != agentenv.BusyWait && p.has(KeyWaitTimeout) {
+	if agent.OnBusy == agentenv.BusyFail && agent.Gate == agentenv.GateNone {
+		p.refuse(KeyOnBusy, noGate, KeyGate)
+	}
+	switch {
+	case !p.has(KeyWaitTimeout):
+	case agent.OnBusy != agentenv.BusyWait:
 		p.refuse(KeyWaitTimeout, "goes only with %s: wait", KeyOnBusy)
+	case agent.Gate == agentenv.GateNone:
+		p.refuse(KeyWaitTimeout, noGate, KeyGate)
 	}
 }
+
+const noGate = "with %s: none the app runs whether the lock is free or not, and nothing could fail: remove this key, the app can ask for itself"
 
 func (p *parser) checkStopGrace() {
 	if p.has(KeyStopGrace) && p.good(KeyStopGrace, KeyGate) && p.req.Agent.Gate != agentenv.GateExec {

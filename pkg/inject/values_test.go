@@ -14,6 +14,7 @@ func TestBadValues(t *testing.T) {
 	stop := []string{KeyMutex, "m"}
 	notify := []string{KeyMutex, "m", KeyOnLost, "notify"}
 	execGate := []string{KeyMutex, "m", KeyGate, "exec"}
+	none := []string{KeyMutex, "m", KeyGate, "none"}
 	semaphore := []string{KeySemaphore, "s"}
 
 	const (
@@ -24,6 +25,7 @@ func TestBadValues(t *testing.T) {
 		tellTTL  = "must be from 5s to 60s"
 		timeout  = "must be from 1s to 168h"
 		priority = "must be a whole number from -100 to 100"
+		noGate   = "with holdfast.dev/gate: none the app runs whether the lock is free or not, and nothing could fail: remove this key, the app can ask for itself"
 		port     = "must be a whole number from 1024 to 65534"
 	)
 	values := map[string][]struct {
@@ -83,6 +85,8 @@ func TestBadValues(t *testing.T) {
 		KeyOnBusy: {
 			{stop, "retry", `must be "wait", "fail" or "skip"`},
 			{stop, "skip", "goes only with holdfast.dev/gate: exec"},
+			{stop, "FAIL", `must be "wait", "fail" or "skip"`},
+			{none, "fail", noGate},
 		},
 		KeyWaitTimeout: {
 			{stop, "", notTime},
@@ -93,6 +97,9 @@ func TestBadValues(t *testing.T) {
 			{stop, "169h", timeout},
 			{stop, "1500ms", `must be whole seconds, such as "1s" or "2s"`},
 			{[]string{KeyMutex, "m", KeyGate, "exec", KeyOnBusy, "skip"}, "30s", "goes only with holdfast.dev/on-busy: wait"},
+			{[]string{KeyMutex, "m", KeyOnBusy, "fail"}, "30s", "goes only with holdfast.dev/on-busy: wait"},
+			{append(none, KeyOnBusy, "wait"), "30s", noGate},
+			{none, "30s", noGate},
 		},
 		KeyOnLost: {
 			{stop, "ignore", `must be "stop" or "notify"`},

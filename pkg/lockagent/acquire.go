@@ -11,18 +11,28 @@ const headSlack = time.Millisecond
 func (l *loop) queueAnew() {
 	l.rec = l.rec.wiped()
 	l.rec.Owner = l.newOwner()
+	l.leftBy = 0
 	l.queue()
 }
 
-// queue waits for the lock in the name of the record's owner.
+// queue waits for the lock in the name of the record's owner. How long it has
+// been waiting goes on from an earlier process, by a clock that still counts. Who
+// would not wait for a wake-up does not listen for one.
 func (l *loop) queue() {
 	l.dropCall()
 	l.stopListening()
+	now := l.clock.Boot()
+	if l.rec.QueuedAt == 0 || l.rec.BootID != l.bootID {
+		l.rec.QueuedAt = now
+	}
+	l.queuedAt = l.rec.QueuedAt
 	l.rec.Epoch, l.rec.BootID = l.epoch, l.bootID
 	l.saved = false
-	l.queuedAt = l.clock.Boot()
 	l.failures = 0
-	l.plan(listen, l.queuedAt)
+	l.plan(listen, now)
+	if l.failsFast() {
+		l.plan(acquire, now)
+	}
 	l.show(func(s *State, le *lease) { s.State, *le = Waiting, lease{} })
 }
 
@@ -78,6 +88,8 @@ func (l *loop) queued(r result) {
 		l.log.Info("asked an older revision to yield", "holder", pod, "revision", l.revision())
 	}
 	switch {
+	case l.failsFast():
+		l.busy(r.answer)
 	case l.offered:
 		l.plan(confirm, now)
 	case l.again:
@@ -152,8 +164,10 @@ func (l *loop) hold(r result, token int64) bool {
 		l.plan(acquire, now)
 		return false
 	}
+	opened := l.rec.Opened
+	l.rec.Opened = true
 	if err := l.save(); err != nil {
-		l.saved = false
+		l.saved, l.rec.Opened = false, opened
 		l.stateDirProblem(err)
 		l.retry(acquire, waitBackoff)
 		return false

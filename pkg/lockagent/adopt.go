@@ -29,6 +29,7 @@ const (
 //	hold, ending        lost: see lose.go           discard, queue anew
 //	hold, yielding      exit 86 again               hand over: see yield.go
 //	owner, ending       discard, queue anew         discard, queue anew
+//	attempt has failed  rest, or quit first         discard if need be, queue anew
 //	cannot be read      as lost; exit 87            queue anew
 //
 // In the left column with on-lost notify nothing ends: what is lost queues anew.
@@ -48,6 +49,10 @@ func (l *loop) start() {
 	if !beside || rec.BootID != l.bootID { // after a restart in place the kubelet's pause is gone
 		l.rec.AdoptedAt = 0
 	}
+	if !beside {
+		l.rec.Opened = false
+	}
+	l.leftBy = l.nothingLeft(l.clock.Boot())
 	l.log.Info("holdfast-agent starts", "version", l.version, "kind", l.cfg.Kind, "resource", l.cfg.Resource,
 		"ttl", l.cfg.TTL.String(), "margin", l.cfg.Margin.String(), "epoch", l.epoch, "app_may_run", beside)
 	switch {
@@ -56,6 +61,8 @@ func (l *loop) start() {
 	case err != nil: // no record can be written either: send says so until it can
 		l.stateDirProblem(err)
 		l.queueAnew()
+	case beside && rec.GaveUp != "":
+		l.startGivenUp()
 	case rec.Owner == "":
 		l.queueAnew()
 	case rec.Yield != nil && !rec.Lost && !rec.Ending:
@@ -159,6 +166,16 @@ func (l *loop) adopted(r result) {
 	case l.hold(r, r.renewal.Token):
 		l.metrics.adoptions.Inc()
 	}
+}
+
+// discarded goes on to wait, though the old hold may still be there: it ends by
+// itself. Where that would be a reason to fail, it has to be gone first.
+func (l *loop) discarded(r result) {
+	if r.err != nil && l.failsFast() {
+		l.retry(discard, waitBackoff)
+		return
+	}
+	l.queueAnew()
 }
 
 // startUnknown is for a record that cannot be read. If the app may run, it may

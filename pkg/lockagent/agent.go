@@ -61,6 +61,7 @@ type Agent struct {
 	pulse   pulse
 
 	releases chan releaseRequest // from Release to the loop
+	attempts chan attemptRequest // from Attempt to the loop
 	done     chan struct{}       // closed when Run has returned
 
 	random   func() float64 // in [0, 1): all jitter comes from here
@@ -75,7 +76,7 @@ func New(cfg agentenv.Config, store Store, opts Options) *Agent {
 		cfg: cfg, store: store,
 		clock: opts.Clock, log: opts.Log, version: opts.Version, files: opts.Files, exit: opts.Exit,
 		status: status, metrics: NewMetrics(status),
-		releases: make(chan releaseRequest), done: make(chan struct{}),
+		releases: make(chan releaseRequest), attempts: make(chan attemptRequest), done: make(chan struct{}),
 		random: rand.Float64, newOwner: uuid.NewString,
 	}
 }

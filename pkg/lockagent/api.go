@@ -13,6 +13,7 @@ type subject interface {
 	Status() *Status
 	Metrics() *Metrics
 	Release(context.Context) error
+	Attempt(ctx context.Context, gate string) error
 	Live() error
 	Probed()
 	ProbeBroken()
@@ -28,6 +29,7 @@ func newAPI(agent subject) http.Handler {
 		"/v1/state":   {http.MethodGet, a.state},
 		"/v1/held":    {http.MethodGet, a.held},
 		"/v1/release": {http.MethodPost, a.release},
+		"/v1/attempt": {http.MethodPost, a.attempt},
 		"/metrics":    {http.MethodGet, serveMetrics(agent)},
 		"/livez":      {http.MethodGet, a.live},
 	})
@@ -58,12 +60,26 @@ func (a api) held(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	st := poll(r.Context(), a.agent.Status(), wait, isHeld)
-	status := http.StatusOK
-	if !st.Held {
-		status = http.StatusServiceUnavailable
+	writeHeld(w, poll(r.Context(), a.agent.Status(), wait, isHeld))
+}
+
+// attempt is the gate's question, ?gate=ID&wait=60s: has it got the lock, or is it
+// to fail? An agent that has given up says so until another gate asks.
+func (a api) attempt(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	wait, err := parseWait(query)
+	if err == nil {
+		err = parseGate(query)
 	}
-	writeState(w, status, st)
+	if err != nil {
+		writeProblem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if err := a.agent.Attempt(r.Context(), query.Get("gate")); err != nil {
+		writeProblem(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	writeHeld(w, poll(r.Context(), a.agent.Status(), wait, isDecided))
 }
 
 // live says whether the agent must be restarted.
@@ -80,6 +96,15 @@ func (a api) release(w http.ResponseWriter, r *http.Request) {
 	default:
 		writeProblem(w, http.StatusServiceUnavailable, "not held any more, but the store has not confirmed it: "+err.Error())
 	}
+}
+
+// writeHeld tells by the status code whether the lock is held.
+func writeHeld(w http.ResponseWriter, st State) {
+	status := http.StatusOK
+	if !st.Held {
+		status = http.StatusServiceUnavailable
+	}
+	writeState(w, status, st)
 }
 
 func writeState(w http.ResponseWriter, status int, st State) {
@@ -122,3 +147,5 @@ func isLocal(host string) bool {
 }
 
 func isHeld(st State) bool { return st.Held }
+
+func isDecided(st State) bool { return st.Held || st.GaveUp() }

@@ -22,6 +22,8 @@ type fakeSubject struct {
 	clock      *handClock
 	releaseErr error
 	liveErr    error
+	attemptErr error
+	gates      []string // that have asked
 	probed     int
 	broken     int
 }
@@ -35,9 +37,13 @@ func newFakeSubject() *fakeSubject {
 func (f *fakeSubject) Status() *Status               { return f.status }
 func (f *fakeSubject) Metrics() *Metrics             { return f.metrics }
 func (f *fakeSubject) Release(context.Context) error { return f.releaseErr }
-func (f *fakeSubject) Live() error                   { return f.liveErr }
-func (f *fakeSubject) Probed()                       { f.probed++ }
-func (f *fakeSubject) ProbeBroken()                  { f.broken++ }
+func (f *fakeSubject) Attempt(_ context.Context, gate string) error {
+	f.gates = append(f.gates, gate)
+	return f.attemptErr
+}
+func (f *fakeSubject) Live() error  { return f.liveErr }
+func (f *fakeSubject) Probed()      { f.probed++ }
+func (f *fakeSubject) ProbeBroken() { f.broken++ }
 
 func call(h http.Handler, method, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://localhost:8650"+target, nil)
@@ -142,7 +148,7 @@ func TestAPIRefuses(t *testing.T) {
 		wantDetail     string
 		wantAllow      string
 	}{
-		"an unknown path":       {"GET", "/v1/stat", 404, "/livez, /metrics, /v1/held, /v1/release, /v1/state", ""},
+		"an unknown path":       {"GET", "/v1/stat", 404, "/livez, /metrics, /v1/attempt, /v1/held, /v1/release, /v1/state", ""},
 		"the root":              {"GET", "/", 404, "there is no /;", ""},
 		"a slash too many":      {"GET", "/v1/held/", 404, "/v1/held", ""},
 		"getting a release":     {"GET", "/v1/release", 405, "takes POST, not GET", "POST"},
@@ -152,6 +158,10 @@ func TestAPIRefuses(t *testing.T) {
 		"a negative wait":       {"GET", "/v1/held?wait=-1s", 400, `wait="-1s"`, ""},
 		"too long a wait":       {"GET", "/v1/state?since=waiting&wait=61s", 400, `wait="61s" must be a duration from 0s to 60s`, ""},
 		"a wait that overflows": {"GET", "/v1/held?wait=1e9h", 400, `wait="1e9h"`, ""},
+		"an attempt of nobody":  {"POST", "/v1/attempt?wait=1s", 400, "gate=ID must name who asks, in at most 64 characters", ""},
+		"a name without end":    {"POST", "/v1/attempt?gate=" + strings.Repeat("x", 65), 400, "gate=ID", ""},
+		"an attempt's wait":     {"POST", "/v1/attempt?gate=x&wait=61s", 400, `wait="61s"`, ""},
+		"getting an attempt":    {"GET", "/v1/attempt?gate=x", 405, "takes POST, not GET", "POST"},
 		"a wait since nothing":  {"GET", "/v1/state?wait=3s", 400, "since=STATE", ""},
 		"an unknown since":      {"GET", "/v1/state?since=held&wait=3s", 400, `since="held" must be one of waiting, holding, degraded, yielding, lost, released`, ""},
 	} {

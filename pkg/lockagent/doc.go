@@ -18,6 +18,10 @@
 //	   ├───────────────────────────── lost ◀───────┤
 //	   └── once handed over ───── yielding ◀───────┘   (to a newer revision)
 //
+// A wait that may end without the lock is an attempt (attempt.go): by on-busy
+// fail or a wait-timeout the agent leaves the queue for good (quit.go), and stays
+// waiting, with that as its error, until another gate asks.
+//
 // One goroutine, the loop (loop.go), owns every decision. It never waits for
 // Redis: each call runs in a goroutine of its own, bounded by a time-out, and
 // posts its outcome back. What the loop decides is published in a [Status],

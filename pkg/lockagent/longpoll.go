@@ -12,6 +12,9 @@ import (
 // longestWait is how long a request of the app may wait for a change.
 const longestWait = time.Minute
 
+// longestGate is enough for a UUID, and keeps the record small.
+const longestGate = 64
+
 // phases are those that ?since= can name.
 var phases = []Phase{Waiting, Holding, Degraded, Yielding, Lost, Released}
 
@@ -39,6 +42,14 @@ func parseSince(query url.Values) (Phase, error) {
 		return "", fmt.Errorf("since=%q must be one of %s", string(since), listed(phases))
 	}
 	return since, nil
+}
+
+// parseGate judges ?gate=, the id that a gate has given itself.
+func parseGate(query url.Values) error {
+	if n := len(query.Get("gate")); n == 0 || n > longestGate {
+		return fmt.Errorf("gate=ID must name who asks, in at most %d characters", longestGate)
+	}
+	return nil
 }
 
 func listed(ps []Phase) string {

@@ -17,6 +17,7 @@ import (
 //	acquire   granted in time   → hold: renew every TTL/3
 //	          granted too late  → acquire again; the answer came after deadline - margin
 //	          queued            → acquire again at the heartbeat, TTL/3; the first in line when a hold can expire
+//	                              with on-busy fail: quit
 //	          error             → acquire again with the same owner: it may have been granted
 //	confirm   held              → hold, as above
 //	          gone, taken       → acquire
@@ -31,7 +32,10 @@ import (
 //	          held              → adopt: the heir has gone
 //	          gone, taken       → queue anew
 //	          error             → transfer again
-//	discard   any               → queue anew
+//	discard   done              → queue anew
+//	          error             → queue anew; with on-busy fail discard again, lest the own old hold be called busy
+//	quit      done              → nothing more, until another gate asks
+//	          error             → quit again
 //	release   done              → nothing more
 //	          error             → release again until the hold has ended
 //
@@ -41,6 +45,8 @@ import (
 //	adopt     deadline          → discard
 //	transfer  deadline          → discard
 //	release   deadline          → nothing more; the hold has ended by itself
+//	waiting   wait-timeout      → quit, once what is under way has been answered
+//	quit      a TTL, and some   → nothing more; all that was asked for has ended by itself
 //
 // A time-out is an error. Pauses between attempts are in backoff.go.
 //
@@ -68,6 +74,7 @@ type loop struct {
 	again    bool // so did a reason to acquire
 
 	queuedAt time.Duration // boot time
+	leftBy   time.Duration // boot time from when on nothing can be left of what was asked for; 0: nothing was
 	lastSent time.Duration // boot time before the latest request that got or renewed the hold
 	adopting bool          // the hold is of an earlier process, and not renewed yet
 	restart  bool          // once it is, restart the pod in place
@@ -103,6 +110,8 @@ func (l *loop) run(term context.Context) int {
 			event = func() { l.woken(w, open) }
 		case request := <-l.releases:
 			event = func() { l.releaseAsked(request) }
+		case request := <-l.attempts:
+			event = func() { l.attemptAsked(request) }
 		case <-term.Done():
 			event = l.end
 		case <-timer.C:
@@ -142,6 +151,8 @@ func (l *loop) expire(now time.Duration) {
 		l.plan(discard, now)
 	case l.next == release && now >= l.rec.Deadline:
 		l.releaseOver(errors.New("the store did not answer until the hold ended by itself"))
+	case l.next == quit && now >= l.leftBy:
+		l.gaveUp(errors.New("the store did not answer until there was nothing left to leave"))
 	}
 }
 
@@ -150,6 +161,9 @@ func (l *loop) proceed() {
 	now := l.clock.Boot()
 	if l.call != nil && now >= l.call.giveUp {
 		l.hear(l.call.timedOut(l.cfg.Resource))
+	}
+	if l.code == nil && l.outOfTime(now) {
+		l.quit(CodeWaitTimeout)
 	}
 	if l.code == nil && l.call == nil && l.next != rest && now >= l.due {
 		l.send(now)
@@ -192,6 +206,9 @@ func (l *loop) pause() time.Duration {
 	}
 	if l.next == adopt || l.next == transfer {
 		wake = min(wake, l.rec.Deadline)
+	}
+	if end, bounded := l.waitEnd(); bounded && end > now {
+		wake = min(wake, end)
 	}
 	return max(0, wake-now)
 }

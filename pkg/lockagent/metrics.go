@@ -25,6 +25,8 @@ type Metrics struct {
 	losses          *metrics.Counter // holds that ended before they were released
 	yields          *metrics.Counter // holds handed over to a newer revision
 	yieldsInVain    *metrics.Counter // apps stopped for a newer revision that was not there any more
+	busy            *metrics.Counter // attempts that ended since the lock was not free, with on-busy fail
+	waitTimeouts    *metrics.Counter // attempts that ended with the wait-timeout
 
 	waited *metrics.PrometheusHistogram // seconds from queueing to the hold
 }
@@ -47,6 +49,8 @@ func NewMetrics(s *Status) *Metrics {
 		losses:          set.NewCounter("holdfast_losses_total"),
 		yields:          set.NewCounter("holdfast_yields_total"),
 		yieldsInVain:    set.NewCounter("holdfast_yields_in_vain_total"),
+		busy:            set.NewCounter("holdfast_busy_total"),
+		waitTimeouts:    set.NewCounter("holdfast_wait_timeouts_total"),
 		waited:          set.NewPrometheusHistogramExt("holdfast_wait_seconds", waitBuckets),
 	}
 	m.observe(s)
@@ -56,6 +60,15 @@ func NewMetrics(s *Status) *Metrics {
 // storeError counts an error of the store by its code, of which there are few.
 func (m *Metrics) storeError(c Code) {
 	m.set.GetOrCreateCounter(fmt.Sprintf("holdfast_store_errors_total{code=%q}", string(c))).Inc()
+}
+
+// gaveUp counts an attempt that has ended without the lock.
+func (m *Metrics) gaveUp(why Code) {
+	if why == CodeBusy {
+		m.busy.Inc()
+		return
+	}
+	m.waitTimeouts.Inc()
 }
 
 // observe adds the gauges that are read off s.

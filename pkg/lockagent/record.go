@@ -30,7 +30,11 @@ type record struct {
 	Lost       bool          `json:"lost,omitempty"`                // this hold is over, and the app has to be stopped for it
 	Ending     bool          `json:"ending,omitempty"`              // a request that ends or shortens it may arrive late: this owner must not hold again
 
-	Yield *Heir `json:"yield,omitempty"` // the app has to be stopped, and then the hold is this waiter's
+	Yield    *Heir         `json:"yield,omitempty"`               // the app has to be stopped, and then the hold is this waiter's
+	QueuedAt time.Duration `json:"queuedAtNanoseconds,omitempty"` // boot time; when the owner began to wait
+	Opened   bool          `json:"opened,omitempty"`              // since this epoch began the lock was held, so the gate has let the app start
+	Gate     string        `json:"gate,omitempty"`                // the latest gate that has asked, by its own id
+	GaveUp   Code          `json:"gaveUp,omitempty"`              // this epoch's latest attempt has ended without the lock, and why
 
 	AdoptedAt time.Duration `json:"adoptedAtNanoseconds,omitempty"` // boot time; when an agent last took over from a dead one beside a running app
 	LastLoss  *Loss         `json:"lastLoss,omitempty"`             // outlives the hold that it tells of
@@ -75,7 +79,7 @@ func (r record) save(stateDir string) error {
 
 // wiped is the record once its hold is over and nothing depends on it any more.
 func (r record) wiped() record {
-	return record{BootID: r.BootID, AdoptedAt: r.AdoptedAt, LastLoss: r.LastLoss}
+	return record{BootID: r.BootID, Opened: r.Opened, Gate: r.Gate, AdoptedAt: r.AdoptedAt, LastLoss: r.LastLoss}
 }
 
 // AppMayRun tells whether an app that was started by a hold may still run: not

@@ -20,6 +20,7 @@ const (
 	release              // release, asked for by the app or by the end
 	shorten              // cut the hold short
 	transfer             // pass an earlier process' hold on to an heir while no app runs
+	quit                 // leave the queue for good: the attempt has failed
 )
 
 // op is the name of the task in errors: the Store's method.
@@ -97,6 +98,9 @@ func (l *loop) launch(t task, now, timeout time.Duration) {
 		ctx, cancel = context.WithTimeout(l.running, timeout)
 	}
 	l.call = &pendingCall{task: t, seq: l.seq, sent: now, giveUp: now + timeout + giveUpAfter, cancel: cancel}
+	if t == acquire || t == confirm {
+		l.leftBy = l.nothingLeft(l.call.giveUp)
+	}
 	go func(r result, c Claim) {
 		l.ask(ctx, c, timeout, &r)
 		select {
@@ -136,7 +140,7 @@ func (l *loop) ask(ctx context.Context, c Claim, timeout time.Duration, r *resul
 		r.renewal, r.err = l.store.Shorten(ctx, c, l.shortTo)
 	case transfer:
 		r.outcome, r.err = l.store.Transfer(ctx, c, *r.heir)
-	case discard, release:
+	case discard, release, quit:
 		r.had, r.err = l.store.Release(ctx, c)
 	}
 }
@@ -166,7 +170,9 @@ func (l *loop) hear(r result) {
 	case adopt:
 		l.adopted(r)
 	case discard:
-		l.queueAnew()
+		l.discarded(r)
+	case quit:
+		l.hasQuit(r)
 	case release:
 		l.released(r)
 	case transfer:

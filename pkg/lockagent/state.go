@@ -41,6 +41,10 @@ type State struct {
 	Error    *Problem  `json:"error,omitempty"`
 }
 
+// GaveUp tells whether the agent has stopped waiting, out of the queue and
+// without the lock: Error says why. It waits again when another gate asks.
+func (st State) GaveUp() bool { return st.Error != nil && st.Error.Code.gaveUp() }
+
 // Loss tells of a hold that ended before it was released.
 type Loss struct {
 	At     Timestamp `json:"at"`

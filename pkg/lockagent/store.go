@@ -135,7 +135,7 @@ type Wake struct {
 // Code names a kind of failure. It is part of the app's API (state.json).
 type Code string
 
-// The codes of a StoreError, and two of the agent's own.
+// The codes of a StoreError, and some of the agent's own.
 const (
 	CodeUnreachable   Code = "unreachable"    // no connection, or it broke
 	CodeTimeout       Code = "timeout"        // no answer in time
@@ -149,7 +149,12 @@ const (
 	CodeUnexpected    Code = "unexpected"     // anything else
 	CodeStateDir      Code = "state_dir"      // not the store: the state folder cannot be written, so nothing is acquired
 	CodePermitsDiffer Code = "permits_differ" // not an error of the store: a holder of the semaphore has fewer permits, which count
+	CodeBusy          Code = "busy"           // not an error of the store: the lock is not free, and on-busy is fail
+	CodeWaitTimeout   Code = "wait_timeout"   // not an error of the store: the wait-timeout is over
 )
+
+// gaveUp tells whether c is how an attempt ends without the lock.
+func (c Code) gaveUp() bool { return c == CodeBusy || c == CodeWaitTimeout }
 
 // StoreError is what every method of a Store fails with. Its text names the
 // operation and the resource, and never a password.

@@ -95,6 +95,7 @@ func (c *Config) check(bad map[string]bool) []error {
 	if c.HandsOver() {
 		c.checkHandoff(complain)
 	}
+	c.checkBusy(complain)
 	switch {
 	case c.Redis.URL == "" && c.Redis.URLFile == "":
 		complain("REDIS_URL", "", "is missing: set it, or HOLDFAST_REDIS_URL_FILE, to an address such as redis://127.0.0.1:6379")
@@ -114,6 +115,20 @@ func (c *Config) checkHandoff(complain func(name, value, format string, args ...
 	}
 	if c.Revision == 0 {
 		complain("REVISION", "", "is missing: HOLDFAST_HANDOFF=rollout needs the revision, from 1")
+	}
+}
+
+// checkBusy refuses an end of the wait where nothing waits that could fail.
+func (c *Config) checkBusy(complain func(name, value, format string, args ...any)) {
+	if c.Gate == GateNone && c.OnBusy != BusyWait {
+		complain("ON_BUSY", string(c.OnBusy), "with HOLDFAST_GATE=none there is no gate that could fail: leave it out")
+	}
+	switch {
+	case c.WaitTimeout == 0:
+	case c.OnBusy != BusyWait:
+		complain("WAIT_TIMEOUT", c.WaitTimeout.String(), "goes only with HOLDFAST_ON_BUSY=wait")
+	case c.Gate == GateNone:
+		complain("WAIT_TIMEOUT", c.WaitTimeout.String(), "with HOLDFAST_GATE=none there is no gate that could fail: leave it out")
 	}
 }
 

@@ -23,10 +23,12 @@ func least() map[string]string {
 	}
 }
 
-// with returns the least variables and one more.
-func with(name, value string) map[string]string {
+// with returns the least variables and more: name, value, name, value.
+func with(more ...string) map[string]string {
 	vars := least()
-	vars["HOLDFAST_"+name] = value
+	for i := 0; i < len(more); i += 2 {
+		vars["HOLDFAST_"+more[i]] = more[i+1]
+	}
 	return vars
 }
 
@@ -75,6 +77,7 @@ func TestParseDefaultsThatDependOnOthers(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	const (
 		aDuration = `: must be a duration such as "30s" or "1m30s"`
+		noGate    = ": with HOLDFAST_GATE=none there is no gate that could fail: leave it out"
 		aTTL      = ": must be from 1s to 60s, in whole milliseconds"
 	)
 	for name, tc := range map[string]struct {
@@ -104,6 +107,9 @@ func TestParseRefuses(t *testing.T) {
 		"a TTL finer than the store":  {with("TTL", "20s1us"), `HOLDFAST_TTL="20.000001s"` + aTTL},
 		"a margin of all":             {with("MARGIN", "30s"), `HOLDFAST_MARGIN="30s": must be less than HOLDFAST_TTL, which is 30s`},
 		"a wait-timeout of words":     {with("WAIT_TIMEOUT", "soon"), `HOLDFAST_WAIT_TIMEOUT="soon"` + aDuration},
+		"a wait-timeout of no wait":   {with("ON_BUSY", "fail", "WAIT_TIMEOUT", "1h"), `HOLDFAST_WAIT_TIMEOUT="1h0m0s": goes only with HOLDFAST_ON_BUSY=wait`},
+		"a wait-timeout at no gate":   {with("GATE", "none", "WAIT_TIMEOUT", "1h"), `HOLDFAST_WAIT_TIMEOUT="1h0m0s"` + noGate},
+		"failing at no gate":          {with("GATE", "none", "ON_BUSY", "fail"), `HOLDFAST_ON_BUSY="fail"` + noGate},
 		"a guard that is switched on": {with("REDIS_GUARD", "on"), `HOLDFAST_REDIS_GUARD="on": must be "off" or a duration such as "60s"`},
 		"perhaps an eviction":         {with("REDIS_ALLOW_EVICTION", "yes"), `HOLDFAST_REDIS_ALLOW_EVICTION="yes": must be true or false`},
 		"negative replicas":           {with("REDIS_WAIT", "-1"), `HOLDFAST_REDIS_WAIT="-1": must be a whole number from 0 to 100`},
@@ -157,9 +163,7 @@ func anyConfig(t *rapid.T) Config {
 		Permits:     1,
 		TTL:         dur("ttl", 1000, 60_000) * time.Millisecond,
 		Gate:        rapid.SampledFrom([]Gate{GateStart, GateExec, GateNone}).Draw(t, "gate"),
-		OnBusy:      rapid.SampledFrom([]OnBusy{BusyWait, BusyFail, BusySkip}).Draw(t, "on-busy"),
 		OnLost:      rapid.SampledFrom([]OnLost{LostStop, LostNotify}).Draw(t, "on-lost"),
-		WaitTimeout: dur("wait-timeout", 0, 1000*time.Hour),
 		StopGrace:   dur("stop-grace", 0, time.Hour),
 		GracePeriod: dur("grace-period", 0, time.Hour),
 		Priority:    rapid.IntRange(-100, 100).Draw(t, "priority"),
@@ -182,6 +186,13 @@ func anyConfig(t *rapid.T) Config {
 		Pod:         Pod{Name: rapid.SampledFrom([]string{"", "etl-0"}).Draw(t, "pod")},
 	}
 	c.Margin = dur("margin", 1, c.TTL-1)
+	c.OnBusy = BusyWait
+	if c.Gate != GateNone {
+		c.OnBusy = rapid.SampledFrom([]OnBusy{BusyWait, BusyFail, BusySkip}).Draw(t, "on-busy")
+	}
+	if c.Gate != GateNone && c.OnBusy == BusyWait {
+		c.WaitTimeout = dur("wait-timeout", 0, 1000*time.Hour)
+	}
 	if c.Kind == Semaphore {
 		c.Permits = rapid.IntRange(1, 100_000).Draw(t, "permits")
 	}
