@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -74,7 +75,7 @@ func (ls *Listeners) openProbes(cfg agentenv.Config) error {
 
 // Close closes every door that is open, and removes the socket.
 func (ls *Listeners) Close() {
-	for _, l := range append(ls.api, ls.probes, ls.asking) {
+	for _, l := range slices.Concat(ls.api, []net.Listener{ls.probes, ls.asking}) {
 		if l != nil {
 			_ = l.Close()
 		}

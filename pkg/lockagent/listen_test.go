@@ -2,7 +2,6 @@ package lockagent
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -137,24 +136,54 @@ func TestSocketIsOpenToEveryUser(t *testing.T) {
 	}
 }
 
-func TestLocalhostIsBothFamilies(t *testing.T) {
-	six, err := net.Listen("tcp6", "[::1]:0")
+// The API is on all loopbacks that there are, and the probes on all addresses: pods
+// may have IPv4, IPv6 or both.
+func TestListensInAllFamiliesThatThereAre(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ipv6       bool
+		wantAPI    string
+		wantProbes []string // addresses that answer
+	}{
+		"both": {true, "127.0.0.1:8650 [::1]:8650", []string{"127.0.0.1:8651", "[::1]:8651"}},
+		"IPv4": {false, "127.0.0.1:8650", []string{"127.0.0.1:8651"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := agentenv.Default()
+			cfg.Dir = shortDir(t)
+			inOwnNetwork(t, tc.ipv6, func() { listensAt(t, cfg, tc.wantAPI, tc.wantProbes) })
+		})
+	}
+}
+
+func listensAt(t *testing.T, cfg agentenv.Config, wantAPI string, wantProbes []string) {
+	ls, err := Listen(cfg)
 	if err != nil {
-		t.Skip("no IPv6 loopback here")
+		t.Error(err)
+		return
 	}
-	port := six.Addr().(*net.TCPAddr).Port
-	_ = six.Close()
-	ls, err := doors(t, agentenv.Config{Listen: fmt.Sprintf("localhost:%d", port)})
-	if err != nil {
-		t.Fatal(err)
+	defer ls.Close()
+	var api []string
+	for _, l := range ls.api[1:] { // after the socket
+		api = append(api, l.Addr().String())
 	}
-	var got []string
-	for _, l := range ls.api[1:] {
-		got = append(got, l.Addr().String())
+	if got := strings.Join(api, " "); got != wantAPI {
+		t.Errorf("the API is at %s, want %s", got, wantAPI)
 	}
-	if want := fmt.Sprintf("127.0.0.1:%d [::1]:%d", port, port); strings.Join(got, " ") != want {
-		t.Errorf("localhost is %v, want %s", got, want)
+	for _, address := range wantProbes {
+		if err := reach(address); err != nil {
+			t.Errorf("probes: %v", err)
+		}
 	}
+}
+
+// reach connects to a literal address on the calling thread's own network, which a
+// dialer that tries several addresses at once would leave.
+func reach(address string) error {
+	conn, err := net.Dial("tcp", address)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err
 }
 
 // The port may be the app's own, or on hostNetwork anyone's: say which, and what
