@@ -64,6 +64,8 @@ func annotate(t *rapid.T, pod *corev1.Pod) {
 	values := map[string][]string{
 		KeyScope:       {"namespace", "cluster"},
 		KeyGate:        {"start", "none", "exec"},
+		KeyOnBusy:      {"wait", "fail"},
+		KeyWaitTimeout: {"1s", "168h"},
 		KeyOnLost:      {"stop", "notify"},
 		KeyTTL:         {"5s", "20s", "30s", "60s"},
 		KeyPriority:    {"-100", "0", "100"},

@@ -22,7 +22,7 @@ func (l *loop) queue() {
 	l.dropCall()
 	l.stopListening()
 	now := l.clock.Boot()
-	if l.rec.QueuedAt == 0 || l.rec.BootID != l.bootID {
+	if l.rec.QueuedAt == 0 || l.rec.QueuedAt > now || l.rec.BootID != l.bootID {
 		l.rec.QueuedAt = now
 	}
 	l.queuedAt = l.rec.QueuedAt

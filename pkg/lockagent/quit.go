@@ -68,7 +68,6 @@ func (l *loop) gaveUp(unconfirmed error) {
 	if err := l.save(); err != nil {
 		l.log.Warn("the end of the attempt is not on record", "error", err)
 	}
-	l.saved = false // there is no owner
 	l.rested(problem)
 }
 

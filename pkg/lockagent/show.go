@@ -83,6 +83,6 @@ func (l *loop) problem(p Problem) {
 // save puts the record into the state folder.
 func (l *loop) save() error {
 	err := l.rec.save(l.cfg.StateDir)
-	l.saved = l.saved || err == nil
+	l.saved = l.rec.Owner != "" && (l.saved || err == nil)
 	return err
 }
