@@ -68,6 +68,16 @@ func readMemory(pid int) (memory, error) {
 	return memory{rss / 1e6, anonymous / 1e6}, errors.Join(errRSS, errAnonymous)
 }
 
+// readPeak is the most RSS that a process has had, in MB.
+func readPeak(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	peak, err := memoryField(string(text), "VmHWM")
+	return peak / 1e6, err
+}
+
 // readCPU is the processor time that a process has used so far, in steps of
 // 10 ms.
 func readCPU(pid int) (time.Duration, error) {
