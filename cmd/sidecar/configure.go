@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -49,6 +48,5 @@ func unsupported(cfg agentenv.Config) []error {
 	}
 	refuse(cfg.Gate == agentenv.GateExec, "GATE", string(cfg.Gate))
 	refuse(cfg.OnBusy == agentenv.BusySkip, "ON_BUSY", string(cfg.OnBusy))
-	refuse(cfg.Redis.Wait != 0, "REDIS_WAIT", fmt.Sprint(cfg.Redis.Wait))
 	return errs
 }

@@ -43,7 +43,6 @@ func TestConfigureRefusesWhatIsNotBuilt(t *testing.T) {
 	for name, tc := range map[string]struct{ variable, value, want string }{
 		"a wrapped command":  {"GATE", "exec", `HOLDFAST_GATE="exec": is not supported yet`},
 		"skipping when busy": {"ON_BUSY", "skip", `HOLDFAST_ON_BUSY="skip": is not supported yet`},
-		"replicas":           {"REDIS_WAIT", "1", `HOLDFAST_REDIS_WAIT="1": is not supported yet`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := configure(lookup(and(base, tc.variable, tc.value)))

@@ -23,6 +23,9 @@ func openStore(cfg agentenv.Config) (lockagent.Store, error) {
 		Kind:     cfg.Kind,
 		Resource: cfg.Resource,
 		TTL:      cfg.TTL,
+
+		Wait:          cfg.Redis.Wait,
+		AllowEviction: cfg.Redis.AllowEviction,
 	})
 	if err == nil {
 		return store, nil

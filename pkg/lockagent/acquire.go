@@ -56,6 +56,8 @@ func (l *loop) listening(r result) {
 
 func (l *loop) acquired(r result) {
 	switch {
+	case codeOf(r.err) == CodeNotReplicated:
+		l.disown()
 	case r.err != nil:
 		l.acquireAgain()
 	case r.answer.Granted:
@@ -76,6 +78,18 @@ func (l *loop) acquireAgain() {
 		return
 	}
 	l.retry(acquire, waitBackoff)
+}
+
+// disown is for a hold of which the store's replicas do not know: a fail-over
+// would give it to another. Its owner asks for nothing more, since the release may
+// be late; how long the store waited for replicas spaces the attempts.
+func (l *loop) disown() {
+	l.stopListening()
+	l.rec.Ending = true
+	if err := l.save(); err != nil {
+		l.log.Warn("the coming release is not on record", "error", err)
+	}
+	l.plan(discard, l.clock.Boot())
 }
 
 // queued waits for a wake-up, and at most until the next heartbeat.
@@ -137,6 +151,8 @@ func (l *loop) woken(w Wake, open bool) {
 
 func (l *loop) confirmed(r result) {
 	switch {
+	case codeOf(r.err) == CodeNotReplicated:
+		l.disown()
 	case r.err != nil:
 		l.acquireAgain()
 	case r.renewal.Outcome != Held:

@@ -19,9 +19,11 @@ import (
 //	          queued            → acquire again at the heartbeat, TTL/3; the first in line when a hold can expire
 //	                              with on-busy fail: quit
 //	          error             → acquire again with the same owner: it may have been granted
+//	          not replicated    → discard
 //	confirm   held              → hold, as above
 //	          gone, taken       → acquire
 //	          error             → acquire: grants again what may have been confirmed
+//	          not replicated    → discard
 //	renew     held              → renew again after TTL/3; asked to yield: exit 86
 //	          gone, taken       → lost
 //	          error             → degraded: renew again, soon

@@ -82,6 +82,8 @@ func (m *Metrics) observe(s *Status) {
 	gauge("holdfast_degraded", func(st State) float64 { return oneIf(st.Degraded) })
 	// Place in the queue, from 1; 0 when not in it.
 	gauge("holdfast_queue_position", func(st State) float64 { return float64(st.Position) })
+	// Warnings about the store's server, as in state.json; 0 is as it should be.
+	gauge("holdfast_store_warnings", func(st State) float64 { return float64(len(st.Warnings)) })
 	// The hold's fencing token, below 2^53 and so exact; 0 without a hold. Over
 	// all pods of one lock it must only ever grow.
 	gauge("holdfast_token", func(st State) float64 { return float64(st.Token) })

@@ -158,6 +158,7 @@ func (l *loop) hear(r result) {
 		l.storeProblem(r.err)
 	}
 	l.learnRevision(r)
+	l.showWarnings()
 	switch r.task {
 	case listen:
 		l.listening(r)

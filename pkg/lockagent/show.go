@@ -2,6 +2,7 @@ package lockagent
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
@@ -37,6 +38,25 @@ func (l *loop) storeProblem(err error) {
 	code := codeOf(err)
 	l.metrics.storeError(code)
 	l.problem(Problem{Code: code, Message: err.Error()})
+}
+
+// showWarnings shows what is to be known about the store's server, and logs what of
+// it is new.
+func (l *loop) showWarnings() {
+	warner, ok := l.store.(Warner)
+	if !ok {
+		return
+	}
+	before, now := l.status.State().Warnings, warner.Warnings()
+	if slices.Equal(before, now) {
+		return
+	}
+	for _, w := range now {
+		if !slices.Contains(before, w) {
+			l.log.Warn("the store is not as it should be", "code", w.Code, "warning", w.Message)
+		}
+	}
+	l.show(func(s *State, _ *lease) { s.Warnings = now })
 }
 
 // stateDirProblem shows that the state folder cannot be written.

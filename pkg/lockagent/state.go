@@ -39,6 +39,7 @@ type State struct {
 	Since    Timestamp `json:"since"` // of State
 	LastLoss *Loss     `json:"lastLoss,omitempty"`
 	Error    *Problem  `json:"error,omitempty"`
+	Warnings []Problem `json:"warnings,omitempty"` // what is to be known about the store
 }
 
 // GaveUp tells whether the agent has stopped waiting, out of the queue and

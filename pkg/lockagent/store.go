@@ -19,9 +19,10 @@ type Store interface {
 	// seconds asks a holder of its workload and of a lower revision to yield.
 	Acquire(ctx context.Context, c Claim) (Answer, error)
 
-	// Renew gives c.Owner's hold a full TTL again, and confirms an offer. It
-	// never revives a hold that has ended. It tells who asks for the hold, if that
-	// waiter is still there, and takes c.Revision for the hold's if it is higher.
+	// Renew gives c.Owner's hold a full TTL again, and confirms an offer: then the
+	// claim has no token yet. It never revives a hold that has ended. It tells who
+	// asks for the hold, if that waiter is still there, and takes c.Revision for the
+	// hold's if it is higher.
 	Renew(ctx context.Context, c Claim) (Renewal, error)
 
 	// Shorten cuts the remaining life of c.Owner's hold to at most ttl. It is for
@@ -146,6 +147,8 @@ const (
 	CodeOtherKind     Code = "other_kind"     // the name is held as the other kind of lock; nothing was changed
 	CodeOutOfMemory   Code = "out_of_memory"  // OOM
 	CodeNotWritable   Code = "not_writable"   // READONLY, LOADING, MASTERDOWN, NOREPLICAS: not a primary that takes writes now
+	CodeNotReplicated Code = "not_replicated" // the hold began, but too few replicas had it in time: it must be released
+	CodeUnfit         Code = "unfit"          // the server is too old, or may lose locks by its settings
 	CodeUnexpected    Code = "unexpected"     // anything else
 	CodeStateDir      Code = "state_dir"      // not the store: the state folder cannot be written, so nothing is acquired
 	CodePermitsDiffer Code = "permits_differ" // not an error of the store: a holder of the semaphore has fewer permits, which count
@@ -155,6 +158,20 @@ const (
 
 // gaveUp tells whether c is how an attempt ends without the lock.
 func (c Code) gaveUp() bool { return c == CodeBusy || c == CodeWaitTimeout }
+
+// The codes of a store's warnings, which keep nobody from holding.
+const (
+	CodeEviction    Code = "eviction"     // the store may drop holds when its memory is full
+	CodeMinReplicas Code = "min_replicas" // a primary that is cut off from its replicas goes on granting
+	CodeUnchecked   Code = "unchecked"    // the store does not say what it is
+)
+
+// Warner is a Store that can say what is to be known about its server although it
+// does its work.
+type Warner interface {
+	// Warnings are those of the latest look at the server. It waits for nothing.
+	Warnings() []Problem
+}
 
 // StoreError is what every method of a Store fails with. Its text names the
 // operation and the resource, and never a password.

@@ -172,9 +172,12 @@ func (s *Store) do(ctx context.Context, op string, c lockagent.Claim, run func(*
 	default:
 		err = intercept(ctx, call, locked)
 	}
+	var failed *lockagent.StoreError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &failed):
+		return failed
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.fail(op, lockagent.CodeTimeout, err)
 	}

@@ -1,10 +1,12 @@
 package redisstore_test
 
 import (
-	"os"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/redisstore"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/storetest"
@@ -28,31 +30,75 @@ func TestDocumentedACLSuffices(t *testing.T) {
 	})
 }
 
-// limited is the server as that user sees it.
+// Each of the documented rights is needed: without it something fails, and says
+// that it is for want of a permission.
+func TestDocumentedACLHasNothingToSpare(t *testing.T) {
+	s := startReal(t)
+	rules := documentedACL(t)
+	for i, rule := range rules {
+		if !strings.ContainsAny(rule[:1], "+~&") {
+			continue
+		}
+		t.Run(rule, func(t *testing.T) {
+			limited := s.as(t, append([]string{"reset"}, slices.Delete(slices.Clone(rules), i, i+1)...))
+			s.raw.ScriptFlush(t.Context())
+			if missed := missed(t, limited); !missed {
+				t.Errorf("nobody misses %s", rule)
+			}
+		})
+	}
+}
+
+// missed does what there is to do, and tells whether anything was refused.
+func missed(t *testing.T, s server) bool {
+	var errs []error
+	for kind := range lockKeys {
+		store, c := s.open(t, kind, resource), heir()
+		_, listen := store.Listen(t.Context(), c)
+		_, acquire := store.Acquire(t.Context(), c)
+		_, renew := store.Renew(t.Context(), c)
+		_, release := store.Release(t.Context(), c)
+		_, revision := store.Revision(t.Context(), c)
+		errs = append(errs, listen, acquire, renew, release, revision)
+		if w := store.Warnings(); len(w) > 0 && w[0].Code == lockagent.CodeUnchecked {
+			return true
+		}
+	}
+	for _, err := range errs {
+		if err != nil && codeOf(err) != lockagent.CodeNoPermission {
+			t.Errorf("got %v, want code %q", err, lockagent.CodeNoPermission)
+		}
+	}
+	return errors.Join(errs...) != nil
+}
+
+// limited is the server as the documented user sees it.
 func (s server) limited(t *testing.T) server {
 	t.Helper()
-	var rule []any
-	for _, word := range documentedACL(t) {
-		rule = append(rule, word)
+	return s.as(t, documentedACL(t))
+}
+
+// as is the server as a user with these rules sees it.
+func (s server) as(t *testing.T, rules []string) server {
+	t.Helper()
+	command := []any{"ACL", "SETUSER", "holdfast"}
+	for _, rule := range rules {
+		command = append(command, rule)
 	}
-	if err := s.raw.Do(t.Context(), rule...).Err(); err != nil {
+	if err := s.raw.Do(t.Context(), command...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.url = strings.Replace(s.url, "redis://", "redis://holdfast:PASSWORD@", 1)
 	return s
 }
 
-// documentedACL is the command that the installation tells to give to Redis.
+// documentedACL is what docs/redis.md tells to give to the user.
 func documentedACL(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../../config/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "ACL SETUSER holdfast ")
-	command, _, whole := strings.Cut(rest, "\n```")
+	_, rest, found := strings.Cut(read(t, "../../../docs/redis.md"), "ACL SETUSER holdfast ")
+	rules, _, whole := strings.Cut(rest, "\n```")
 	if !found || !whole {
-		t.Fatal("config/README.md has no block with ACL SETUSER holdfast")
+		t.Fatal("docs/redis.md has no block with ACL SETUSER holdfast")
 	}
-	return append([]string{"ACL", "SETUSER", "holdfast"}, strings.Fields(command)...)
+	return strings.Fields(rules)
 }

@@ -77,6 +77,12 @@ func codeOf(err error) lockagent.Code {
 		return lockagent.CodeTLS
 	case errors.Is(err, errReplica):
 		return lockagent.CodeNotWritable
+	case errors.As(err, new(errNotReplicated)):
+		return lockagent.CodeNotReplicated
+	case errors.As(err, new(errUnfit)):
+		return lockagent.CodeUnfit
+	case errors.As(err, new(errRefused)):
+		return lockagent.CodeNoPermission
 	case errors.As(err, &fromRedis):
 		return codeOfRedis(err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
@@ -105,7 +111,7 @@ func (s *Store) explain(code lockagent.Code, err error) error {
 	case lockagent.CodeTLS:
 		return fmt.Errorf("redis and this agent do not accept each other; look at ca.crt, tls.crt and tls.key of the secret, and at server-name in the url: %w", err)
 	case lockagent.CodeNoPermission:
-		return fmt.Errorf("the redis user may not do this; give it the ACL of config/README.md: %w", err)
+		return fmt.Errorf("the redis user may not do this; give it the ACL of docs/redis.md: %w", err)
 	case lockagent.CodeWrongType:
 		return fmt.Errorf("another program keeps something else under a key that starts with %q; rename the lock or remove the key: %w", s.keys[0], err)
 	case lockagent.CodeOtherKind:

@@ -28,6 +28,9 @@ type Options struct {
 	Kind     agentenv.Kind // mutex or semaphore; required
 	Resource string        // the lock's full name; required
 	TTL      time.Duration // of the claims to come: time-outs are parts of it; 30s
+
+	Wait          int  // replicas that must have a hold before it counts; 0
+	AllowEviction bool // go on with a Redis that may evict locks; false
 }
 
 // Open prepares a Store. It reads the URL but connects only when first used. An
@@ -49,9 +52,11 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		kind: o.Kind, resource: o.Resource, keys: keysOf(o.Kind, o.Resource),
-		timing: timingOf(o.TTL),
+		timing: timingOf(o.TTL), wait: o.Wait,
 	}
 	s.link = newLink(addr, o, s.timing, s.keys[0])
+	s.fitness.link, s.fitness.key, s.fitness.seen = s.link, s.keys[0]+":probe", -1
+	s.fitness.wait, s.fitness.allowEviction = o.Wait, o.AllowEviction
 	s.closed, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -66,6 +71,9 @@ func (o Options) check() error {
 	}
 	if o.TTL < minTTL || o.TTL > maxTTL {
 		errs = append(errs, fmt.Errorf("ttl %s must be at least 1ms and under 30m", o.TTL))
+	}
+	if o.Wait < 0 {
+		errs = append(errs, fmt.Errorf("wait %d must be a number of replicas", o.Wait))
 	}
 	return errors.Join(errs...)
 }

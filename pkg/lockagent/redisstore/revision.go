@@ -75,7 +75,7 @@ func (p *Publisher) Publish(ctx context.Context, namespace, replicaSet string, r
 	}
 	code := codeOf(err)
 	if code == lockagent.CodeNoPermission {
-		err = fmt.Errorf("the redis user may not do this; give it the ACL of config/README.md: %w", err)
+		err = fmt.Errorf("the redis user may not do this; give it the ACL of docs/redis.md: %w", err)
 	}
 	return &lockagent.StoreError{Op: "publish the revision of", Resource: namespace + "/" + replicaSet, Code: code, Err: err}
 }

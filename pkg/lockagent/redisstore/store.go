@@ -20,6 +20,8 @@ type Store struct {
 	resource string
 	keys     []string
 	timing   timing
+	wait     int // replicas
+	fitness  fitness
 
 	closed    context.Context // ends with Close
 	close     context.CancelFunc
@@ -34,11 +36,14 @@ func (s *Store) Acquire(ctx context.Context, c lockagent.Claim) (lockagent.Answe
 	if err := checkClaim(c); err != nil {
 		return lockagent.Answer{}, s.fail(op, err)
 	}
+	if err := s.fitness.check(ctx); err != nil {
+		return lockagent.Answer{}, s.fail(op, err)
+	}
 	script, keys := acquireScript, s.keys
 	if c.Workload != "" {
 		script, keys = askingAcquireScript, s.askingKeys(c)
 	}
-	reply, err := s.run(ctx, script.run, keys,
+	reply, err := s.run(ctx, c, script.run, keys,
 		c.Owner, c.TTL.Milliseconds(), who(c), c.Permits, c.Priority)
 	if err != nil {
 		return lockagent.Answer{}, s.fail(op, err)
@@ -82,7 +87,7 @@ func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockage
 	if err := checkClaim(c); err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
-	reply, err := s.run(ctx, p.run, s.keys, c.Owner, ttl.Milliseconds(), c.Token)
+	reply, err := s.run(ctx, c, p.run, s.keys, c.Owner, ttl.Milliseconds(), c.Token)
 	if err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
@@ -94,7 +99,7 @@ func (s *Store) renewal(ctx context.Context, op string, p plainScript, c lockage
 // Release is one script, and at most two messages for each permit that it frees.
 func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
 	const op = "release"
-	reply, err := s.run(ctx, releaseScript.run, s.keys, c.Owner)
+	reply, err := s.run(ctx, c, releaseScript.run, s.keys, c.Owner)
 	if err != nil {
 		return false, s.fail(op, err)
 	}
@@ -102,13 +107,29 @@ func (s *Store) Release(ctx context.Context, c lockagent.Claim) (bool, error) {
 	return r.text() == "released", s.fail(op, r.err)
 }
 
-// run runs a script where the lock's keys are.
-func (s *Store) run(ctx context.Context, script runner, keys []string, args ...any) (reply []any, err error) {
-	err = s.link.do(ctx, func(c caller) error {
-		reply, err = script(ctx, c, keys, args...)
+// run runs a script where the lock's keys are. What begins a hold waits for the
+// replicas, if so wanted.
+func (s *Store) run(ctx context.Context, c lockagent.Claim, script runner, keys []string, args ...any) (reply []any, err error) {
+	do := s.link.do
+	if s.wait > 0 {
+		do = s.link.pinned // for what WAIT waits for is that of its own connection
+	}
+	err = do(ctx, func(server caller) error {
+		reply, err = script(ctx, server, keys, args...)
+		if err == nil && s.wait > 0 && begins(c, reply) {
+			err = s.replicate(ctx, server)
+		}
 		return err
 	})
 	return reply, err
+}
+
+// Warnings are what there is to know about the server although it does its work.
+func (s *Store) Warnings() []lockagent.Problem {
+	if w := s.fitness.warnings.Load(); w != nil {
+		return *w
+	}
+	return nil
 }
 
 // Close ends all connections and listeners.

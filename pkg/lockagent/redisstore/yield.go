@@ -44,7 +44,7 @@ func (s *Store) askedRenew(ctx context.Context, c lockagent.Claim) (lockagent.Re
 	if err := checkClaim(c); err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
-	reply, err := s.run(ctx, askedRenewScript.run, s.askingKeys(c), c.Owner, c.TTL.Milliseconds(), c.Token, who(c))
+	reply, err := s.run(ctx, c, askedRenewScript.run, s.askingKeys(c), c.Owner, c.TTL.Milliseconds(), c.Token, who(c))
 	if err != nil {
 		return lockagent.Renewal{}, s.fail(op, err)
 	}
@@ -62,7 +62,7 @@ func (s *Store) Transfer(ctx context.Context, c lockagent.Claim, h lockagent.Hei
 	if err := checkClaim(c); err != nil {
 		return "", s.fail(op, err)
 	}
-	reply, err := s.run(ctx, transferScript.run, s.askingKeys(c), c.Owner, h.Owner, h.Question)
+	reply, err := s.run(ctx, c, transferScript.run, s.askingKeys(c), c.Owner, h.Owner, h.Question)
 	if err != nil {
 		return "", s.fail(op, err)
 	}

@@ -43,14 +43,14 @@ func StartCluster(tb testing.TB, config ...string) *Cluster {
 	}
 	for i, r := range c.Replicas {
 		id := c.Primaries[i].Do(tb, "CLUSTER", "MYID")
-		r.await(tb, id, "CLUSTER", "NODES")
+		r.Await(tb, id, "CLUSTER", "NODES")
 		r.Do(tb, "CLUSTER", "REPLICATE", id)
 	}
 	for _, s := range c.Servers() {
-		s.await(tb, "cluster_state:ok", "CLUSTER", "INFO")
+		s.Await(tb, "cluster_state:ok", "CLUSTER", "INFO")
 	}
 	for _, r := range c.Replicas {
-		r.await(tb, "master_link_status:up", "INFO", "replication")
+		r.Await(tb, "master_link_status:up", "INFO", "replication")
 	}
 	return c
 }

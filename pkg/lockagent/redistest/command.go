@@ -59,8 +59,8 @@ func (s *Server) ask(words ...string) (string, error) {
 	return rest, nil
 }
 
-// await asks again and again until the answer has what is wanted in it.
-func (s *Server) await(tb testing.TB, want string, words ...string) {
+// Await asks again and again until the answer has what is wanted in it.
+func (s *Server) Await(tb testing.TB, want string, words ...string) {
 	tb.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -38,7 +38,7 @@ func WatchedAt(tb testing.TB, primary *Server, at string, config ...string) *Sen
 		s.Servers = append(s.Servers, Start(tb, follow...))
 	}
 	for _, replica := range s.Servers[1:] {
-		replica.await(tb, "master_link_status:up", "INFO", "replication")
+		replica.Await(tb, "master_link_status:up", "INFO", "replication")
 	}
 	for range 3 {
 		s.Watchers = append(s.Watchers, run(tb, []string{"--sentinel"}, []string{
@@ -49,7 +49,7 @@ func WatchedAt(tb testing.TB, primary *Server, at string, config ...string) *Sen
 		}))
 	}
 	for _, w := range s.Watchers {
-		w.await(tb, "slaves=2,sentinels=3", "INFO", "sentinel")
+		w.Await(tb, "slaves=2,sentinels=3", "INFO", "sentinel")
 	}
 	return s
 }
