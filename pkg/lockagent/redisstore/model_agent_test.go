@@ -24,6 +24,9 @@ type agent struct {
 	lastSent time.Time // of acquire or renew
 	wakeAt   time.Time // of its timer; zero: none
 
+	yields bool            // when it is asked to
+	heir   *lockagent.Heir // to whom: its app has ended for that
+
 	queuedUntil time.Time // the server has promised it a place until then
 
 	channel string
@@ -105,6 +108,10 @@ func (a *agent) request(w *world, what string) func() func() {
 			}
 			return func() {}
 		}
+	case "transfer":
+		heir := *a.heir
+		a.lastSent = sent
+		return func() func() { return a.transfer(w, claim, heir) }
 	default:
 		a.lastSent = sent
 		return func() func() { return a.acquire(w, claim, sent) }
@@ -118,7 +125,10 @@ func (a *agent) wish() string {
 			return "renew"
 		}
 	}
-	if a.token != 0 {
+	switch {
+	case a.heir != nil:
+		return "transfer"
+	case a.token != 0:
 		return "renew"
 	}
 	return "acquire"
@@ -148,7 +158,10 @@ func (a *agent) renew(w *world, claim lockagent.Claim, sent time.Time) func() {
 	w.must("renew", err)
 	if r.Outcome == lockagent.Held {
 		a.queuedUntil = time.Time{}
-		return func() { a.told(w, r.Token, sent) }
+		return func() {
+			a.told(w, r.Token, sent)
+			a.asked(w, r.Heir)
+		}
 	}
 	return func() {
 		if !a.believes(w.now) {
@@ -157,8 +170,34 @@ func (a *agent) renew(w *world, claim lockagent.Claim, sent time.Time) func() {
 	}
 }
 
+// asked stops the app of one that yields: from then on it believes in nothing.
+func (a *agent) asked(w *world, heir *lockagent.Heir) {
+	if heir != nil && a.yields && a.believes(w.now) {
+		a.heir, a.deadline = heir, time.Time{}
+	}
+}
+
+// transfer hands over. Who has done so ends; who need not goes on with its hold.
+func (a *agent) transfer(w *world, claim lockagent.Claim, heir lockagent.Heir) func() {
+	outcome, err := w.store.Transfer(w.ctx(), claim, heir)
+	w.must("transfer", err)
+	return func() {
+		switch {
+		case a.heir == nil || *a.heir != heir: // the answer to another one
+		case outcome == lockagent.Held:
+			a.heir = nil
+		default:
+			a.heir = nil
+			a.end()
+		}
+	}
+}
+
 // told is the arrival of a good answer, perhaps a late one.
 func (a *agent) told(w *world, token int64, sent time.Time) {
+	if a.heir != nil { // it has yielded, whatever an old answer says
+		return
+	}
 	if until := sent.Add(a.claim.TTL); until.After(a.deadline) {
 		if a.token != token {
 			a.since = w.now
@@ -179,6 +218,10 @@ func (a *agent) behave(w *world) bool {
 			a.request(w, "renew")()()
 		}
 		return false
+	}
+	if a.heir != nil {
+		a.request(w, "transfer")()()
+		return a.ended
 	}
 	a.token = 0
 	due := w.now.Sub(a.lastSent) >= a.claim.TTL/3 || !a.wakeAt.IsZero() && !w.now.Before(a.wakeAt)

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,21 +17,30 @@ import (
 // The model test lets random agents do random things to one lock, with the real
 // scripts and a clock of its own: requests that arrive late or in another order,
 // answers that are lost or late, waiters that are paused or die, holders that
-// release, shorten or crash. After each step the rules of check hold; at the end
-// everyone who is still there gets its turn.
+// release, shorten or crash, and, in a rollout, are asked to yield and hand over. After each step the rules of check hold; at the end everyone who
+// is still there gets its turn.
 
 func TestModelOfMutex(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) { live(rt, agentenv.Mutex) })
+	rapid.Check(t, func(rt *rapid.T) { live(rt, agentenv.Mutex, false) })
 }
 
 func TestModelOfSemaphore(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) { live(rt, agentenv.Semaphore) })
+	rapid.Check(t, func(rt *rapid.T) { live(rt, agentenv.Semaphore, false) })
+}
+
+func TestCaseB01ModelOfARollout(t *testing.T) {
+	for kind := range lockKeys {
+		t.Run(string(kind), func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) { live(rt, kind, true) })
+		})
+	}
 }
 
 // world is a Redis, its clock, its network and the agents.
 type world struct {
 	*rapid.T
 	kind   agentenv.Kind
+	rolls  bool // most agents are revisions of one workload
 	server *miniredis.Miniredis
 	store  *redisstore.Store // it keeps no state, so that one is enough for all
 	now    time.Time
@@ -40,8 +50,12 @@ type world struct {
 	tokens map[string]int64 // of the live holders, as last seen
 }
 
-func live(rt *rapid.T, kind agentenv.Kind) {
+func live(rt *rapid.T, kind agentenv.Kind, rolls bool) {
 	w := newWorld(rt, kind)
+	w.rolls = rolls
+	for i := 0; rolls && i < 4; i++ {
+		w.newAgent()
+	}
 	defer w.server.Close()
 	defer func() { _ = w.store.Close() }()
 	defer func() {
@@ -89,6 +103,9 @@ func (w *world) step() {
 	if len(w.agents) > 0 {
 		kinds = append(kinds, "act", "act", "act", "act", "acquire", "acquire", "renew", "release", "shorten", "crash", "pause", "hear")
 	}
+	if w.rolls {
+		kinds = append(kinds, slices.Repeat([]string{"roll"}, 20)...)
+	}
 	what := rapid.SampledFrom(kinds).Draw(w.T, "what")
 	switch what {
 	case "arrive":
@@ -101,6 +118,9 @@ func (w *world) step() {
 		return
 	case "new":
 		w.newAgent()
+		return
+	case "roll":
+		w.roll()
 		return
 	}
 	a := rapid.SampledFrom(w.agents).Draw(w.T, "agent")
@@ -116,6 +136,21 @@ func (w *world) step() {
 		a.subscribe(w)
 	default:
 		w.send(a, what)
+	}
+}
+
+// roll lets a rollout go on: time enough to ask passes, and everyone calls. Now and
+// then one is undone.
+func (w *world) roll() {
+	w.pass(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 2100 * time.Millisecond}).Draw(w.T, "for"))
+	for _, a := range w.agents {
+		if a.ended || a.paused {
+			continue
+		}
+		if rapid.IntRange(0, 15).Draw(w.T, "undone") == 15 {
+			a.claim.Revision += 2
+		}
+		w.send(a, "act")
 	}
 }
 
@@ -219,6 +254,12 @@ func (w *world) newAgent() {
 	a.claim.Permits = 1
 	if w.kind == agentenv.Semaphore {
 		a.claim.Permits = rapid.IntRange(1, 4).Draw(w.T, "permits")
+	}
+	if w.rolls {
+		a.claim.Workload = rapid.SampledFrom([]string{"", "web", "web", "web", "db"}).Draw(w.T, "workload")
+		a.claim.Revision = rapid.Int64Range(1, 3).Draw(w.T, "revision")
+		a.yields = rapid.IntRange(0, 7).Draw(w.T, "yields") > 0
+		a.claim.TTL = max(a.claim.TTL, 10*time.Second)
 	}
 	w.agents = append(w.agents, a)
 	if rapid.IntRange(0, 4).Draw(w.T, "hears") > 0 {
