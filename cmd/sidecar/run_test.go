@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,10 +108,10 @@ func TestKilledAgentIsFollowedByOneThatAdopts(t *testing.T) {
 func TestCaseB09TermInAPod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hook     bool
-		wantKeys string
+		wantSoon bool
 	}{
-		"after the hook the app has ended": {true, ":0"},
-		"without it the app may run on":    {false, ":1"},
+		"after the hook the app has ended": {true, true},
+		"without it the app may run on":    {false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			redis := redistest.Start(t)
@@ -129,11 +130,23 @@ func TestCaseB09TermInAPod(t *testing.T) {
 			if code := p.exit(); code != lockagent.ExitLost {
 				t.Errorf("exit code %d, want %d: never zero with a hold in a pod", code, lockagent.ExitLost)
 			}
-			if got := redisDo(t, redis, "EXISTS "+lockKey); got != tc.wantKeys {
-				t.Errorf("EXISTS of the lock is %s, want %s", got, tc.wantKeys)
+			if got := freesSoon(t, redis); got != tc.wantSoon {
+				t.Errorf("the lock is free soon = %t, want %t", got, tc.wantSoon)
 			}
 		})
 	}
+}
+
+// freesSoon tells whether the lock is free, or will be in the time for which a
+// busy machine leaves it, on which an app may end a little after its agent.
+func freesSoon(t *testing.T, redis *redistest.Server) bool {
+	t.Helper()
+	answer := redisDo(t, redis, "PTTL "+lockKey)
+	left, err := strconv.Atoi(strings.TrimPrefix(answer, ":"))
+	if err != nil {
+		t.Fatalf("PTTL of the lock is %q", answer)
+	}
+	return left <= 2500
 }
 
 func TestTruncatedRecord(t *testing.T) {

@@ -26,6 +26,9 @@ type Options struct {
 	Version string
 	// Files are what the app can read. By default those of Config.Dir.
 	Files *Files
+	// Busy tells whether processes may be late, so that the time of one says
+	// little. By default it asks the machine.
+	Busy func() bool
 	// Exit ends the process at once: the watchdog's last resort when the loop no
 	// longer decides anything. Default os.Exit. It should not return; if it does,
 	// the watchdog has done its work and ends.
@@ -42,6 +45,9 @@ func (o *Options) setDefaults(cfg agentenv.Config) {
 	if o.Files == nil {
 		o.Files = NewFiles(cfg.Dir)
 	}
+	if o.Busy == nil {
+		o.Busy = machineBusy
+	}
 	if o.Exit == nil {
 		o.Exit = os.Exit
 	}
@@ -49,16 +55,17 @@ func (o *Options) setDefaults(cfg agentenv.Config) {
 
 // Agent takes one hold of one lock and keeps it. See the package comment.
 type Agent struct {
-	cfg     agentenv.Config
-	store   Store
-	clock   Clock
-	log     *slog.Logger
-	version string
-	files   *Files
-	exit    func(code int)
-	status  *Status
-	metrics *Metrics
-	pulse   pulse
+	cfg      agentenv.Config
+	store    Store
+	clock    Clock
+	log      *slog.Logger
+	version  string
+	files    *Files
+	nodeBusy func() bool
+	exit     func(code int)
+	status   *Status
+	metrics  *Metrics
+	pulse    pulse
 
 	releases chan releaseRequest // from Release to the loop
 	attempts chan attemptRequest // from Attempt to the loop
@@ -74,7 +81,7 @@ func New(cfg agentenv.Config, store Store, opts Options) *Agent {
 	status := NewStatus(cfg, opts.Clock)
 	return &Agent{
 		cfg: cfg, store: store,
-		clock: opts.Clock, log: opts.Log, version: opts.Version, files: opts.Files, exit: opts.Exit,
+		clock: opts.Clock, log: opts.Log, version: opts.Version, files: opts.Files, nodeBusy: opts.Busy, exit: opts.Exit,
 		status: status, metrics: NewMetrics(status),
 		releases: make(chan releaseRequest), attempts: make(chan attemptRequest), done: make(chan struct{}),
 		random: rand.Float64, newOwner: uuid.NewString,

@@ -12,6 +12,7 @@ import (
 // What is left of a hold after TERM.
 const (
 	freed   = 0
+	brief   = 2500 * time.Millisecond // for an app that may be being killed
 	settled = 5 * time.Second         // for an app that is being killed
 	short   = 9500 * time.Millisecond // margin + 3 s
 	whole   = 30 * time.Second        // since its last renewal
@@ -29,6 +30,7 @@ func TestCaseB05B08Term(t *testing.T) {
 		noHook  bool
 		hook    time.Duration // before TERM
 		grace   time.Duration
+		busy    bool
 
 		wantExit int
 		wantLeft time.Duration
@@ -39,20 +41,25 @@ func TestCaseB05B08Term(t *testing.T) {
 		"no probes at all":              {held: time.Minute, hook: 10 * ms, wantExit: 87, wantLeft: freed},
 		"held for a moment":             {held: 0, hook: 10 * ms, wantExit: 87, wantLeft: freed},
 
-		"TERM without hook":          {held: time.Minute, probe: probed, noHook: true, wantExit: 87, wantLeft: short},
-		"probes stopped being asked": {held: time.Minute, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
-		"stopped before it was held": {held: 5900 * ms, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
-		"stood still just before":    {held: time.Minute, probe: stoodStill, hook: 10 * ms, wantExit: 87, wantLeft: short},
-		"grace period of the pod":    {held: time.Minute, probe: probed, hook: 30 * second, wantExit: 87, wantLeft: settled},
-		"just before the pod's":      {held: time.Minute, probe: probed, hook: 29750 * ms, wantExit: 87, wantLeft: settled},
-		"after the pod's":            {held: time.Minute, probe: probed, hook: 34300 * ms, wantExit: 87, wantLeft: settled},
-		"grace period of its own":    {held: time.Minute, probe: probed, hook: 10*second + 40*ms, wantExit: 87, wantLeft: settled},
-		"late for one of its own":    {held: time.Minute, probe: probed, hook: 10*second + 240*ms, wantExit: 87, wantLeft: settled},
-		"deleted by force":           {held: time.Minute, probe: probed, hook: second - 240*ms, wantExit: 87, wantLeft: settled},
-		"by force, on a busy node":   {held: time.Minute, probe: probed, hook: 2*second - 1*ms, wantExit: 87, wantLeft: settled},
-		"not yet by force":           {held: time.Minute, probe: probed, hook: 740 * ms, wantExit: 87, wantLeft: freed},
-		"a longer one in the pod":    {held: time.Minute, probe: probed, hook: 40300 * ms, grace: time.Hour, wantExit: 87, wantLeft: freed},
-		"the end of a longer one":    {held: time.Minute, probe: probed, hook: 10 * time.Minute, grace: 10 * time.Minute, wantExit: 87, wantLeft: settled},
+		"TERM without hook":             {held: time.Minute, probe: probed, noHook: true, wantExit: 87, wantLeft: short},
+		"probes stopped being asked":    {held: time.Minute, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
+		"stopped before it was held":    {held: 5900 * ms, probe: probedOnceOnly, hook: 10 * ms, wantExit: 87, wantLeft: short},
+		"stood still just before":       {held: time.Minute, probe: stoodStill, hook: 10 * ms, wantExit: 87, wantLeft: short},
+		"grace period of the pod":       {held: time.Minute, probe: probed, hook: 30 * second, wantExit: 87, wantLeft: settled},
+		"just before the pod's":         {held: time.Minute, probe: probed, hook: 29750 * ms, wantExit: 87, wantLeft: settled},
+		"after the pod's":               {held: time.Minute, probe: probed, hook: 34300 * ms, wantExit: 87, wantLeft: settled},
+		"grace period of its own":       {held: time.Minute, probe: probed, hook: 10*second + 40*ms, wantExit: 87, wantLeft: settled},
+		"late for one of its own":       {held: time.Minute, probe: probed, hook: 10*second + 240*ms, wantExit: 87, wantLeft: settled},
+		"deleted by force":              {held: time.Minute, probe: probed, hook: second - 240*ms, wantExit: 87, wantLeft: settled},
+		"by force, on a busy node":      {held: time.Minute, probe: probed, hook: 2*second - 1*ms, wantExit: 87, wantLeft: settled},
+		"the hook may have come late":   {held: time.Minute, probe: probed, busy: true, hook: 10 * ms, wantExit: 87, wantLeft: brief},
+		"no probes, and it may be late": {held: time.Minute, busy: true, hook: 10 * ms, wantExit: 87, wantLeft: brief},
+		"late in a long grace period":   {held: time.Minute, probe: probed, busy: true, hook: 5420 * ms, wantExit: 87, wantLeft: brief},
+		"busy, at a grace period":       {held: time.Minute, probe: probed, busy: true, hook: 10 * second, wantExit: 87, wantLeft: settled},
+		"busy, but just probed":         {held: time.Minute, probe: justProbed, busy: true, hook: 10 * ms, wantExit: 87, wantLeft: freed},
+		"not yet by force":              {held: time.Minute, probe: probed, hook: 740 * ms, wantExit: 87, wantLeft: freed},
+		"a longer one in the pod":       {held: time.Minute, probe: probed, hook: 40300 * ms, grace: time.Hour, wantExit: 87, wantLeft: freed},
+		"the end of a longer one":       {held: time.Minute, probe: probed, hook: 10 * time.Minute, grace: 10 * time.Minute, wantExit: 87, wantLeft: settled},
 	}
 	for name, tc := range tests {
 		bubble(t, name, func(t *testing.T) {
@@ -69,6 +76,7 @@ func TestCaseB05B08Term(t *testing.T) {
 			} else {
 				sleep(tc.held)
 			}
+			p.busy = tc.busy
 			if !tc.noHook {
 				p.prestop()
 			}
@@ -94,6 +102,12 @@ func probed(p *pod, d time.Duration) {
 func probedOnceOnly(p *pod, d time.Duration) {
 	probed(p, 1)
 	sleep(d - 2*time.Second)
+}
+
+func justProbed(p *pod, d time.Duration) {
+	probed(p, d)
+	p.agent.Probed()
+	sleep(730 * time.Millisecond)
 }
 
 func stoodStill(p *pod, d time.Duration) {

@@ -74,6 +74,7 @@ type pod struct {
 
 	over   lockagent.Store // instead of store
 	random float64
+	busy   bool // is the machine
 
 	agent *lockagent.Agent
 	term  context.CancelFunc
@@ -133,6 +134,7 @@ func (p *pod) start() *pod {
 	}
 	p.agent = lockagent.New(p.cfg, store, lockagent.Options{
 		Clock: p.machine, Log: slog.New(p.log), Exit: func(code int) { exits <- code },
+		Busy: func() bool { return p.busy },
 	})
 	p.agent.SetRandom(func() float64 { return p.random })
 	ended := make(chan struct{})

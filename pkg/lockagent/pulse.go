@@ -64,6 +64,12 @@ func (a *Agent) ProbeBroken() { a.pulse.broken.Store(int64(a.clock.Boot())) }
 // than what the kubelet grants beyond the time that a probe lasts.
 func (a *Agent) maxSilence() time.Duration { return 2*a.probePeriod() + 2*time.Second }
 
+// probedWithin tells whether the kubelet got an answer so shortly before a moment.
+func (a *Agent) probedWithin(d, moment time.Duration) bool {
+	answered := time.Duration(a.pulse.answered.Load())
+	return answered > 0 && moment-answered < d
+}
+
 // maxIdle is how long the loop of a holder may be silent.
 func (a *Agent) maxIdle() time.Duration { return max(2*time.Second, a.cfg.TTL/15) }
 

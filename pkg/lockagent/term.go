@@ -16,6 +16,7 @@ const (
 //	holding, outside a pod      release                          0, or 87 if not confirmed
 //	holding, the app has ended  release; to who has asked for it 87
 //	holding, the app is killed  shorten the hold, keep record    87
+//	holding, it may be killed   shorten it more, keep record     87
 //	holding, in doubt           shorten it less, keep record     87
 //	yielding, no app runs       hand over, or else release       0, or 87 if not confirmed
 //	lost                        nothing                          87
@@ -77,6 +78,9 @@ func (l *loop) endInPod(now time.Duration) {
 	case appKilled:
 		l.conceal(Waiting)
 		l.cutShort(now, shortLife)
+	case appMayBeKilled:
+		l.conceal(Waiting)
+		l.cutShort(now, briefLife)
 	default:
 		l.conceal(Waiting)
 		// After a recent takeover the kubelet pauses before it starts an agent
@@ -93,14 +97,21 @@ func (l *loop) endInPod(now time.Duration) {
 type appState string
 
 const (
-	appEnded  appState = "ended"
-	appKilled appState = "killed"  // about now, at the end of a grace period
-	appRuns   appState = "may run" // and an agent may come back beside it
+	appEnded       appState = "ended"
+	appKilled      appState = "killed"        // about now, at the end of a grace period
+	appMayBeKilled appState = "may be killed" // about now, if the hook ran late
+	appRuns        appState = "may run"       // and an agent may come back beside it
 )
 
 // appAtTerm finds out why TERM came. The app has ended if the kubelet began to
 // end the pod, did not do so because of our probe, and did not have to wait until
 // a grace period was over.
+//
+// For a hook the kubelet has several processes started, which on a busy machine
+// was seen to take seconds. It may have used up a short grace period by then, and
+// sends TERM without any wait, as it does when the app has ended. But it stops to
+// probe when it begins to end a pod, so after a recent probe no grace period can be
+// over.
 func (l *loop) appAtTerm(term time.Duration) appState {
 	hook, ok := l.terminatingSince()
 	if !ok {
@@ -109,12 +120,15 @@ func (l *loop) appAtTerm(term time.Duration) appState {
 	}
 	well := l.wellUntil(hook)
 	full := atGracePeriod(term-hook, l.cfg.GracePeriod)
-	l.log.Info("TERM", "after_hook", (term - hook).String(), "well", well, "at_grace_period", full)
+	late := l.nodeBusy() && !l.probedWithin(time.Second-hookSlack, term)
+	l.log.Info("TERM", "after_hook", (term - hook).String(), "well", well, "at_grace_period", full, "hook_may_be_late", late)
 	switch {
 	case !well:
 		return appRuns
 	case full:
 		return appKilled
+	case late:
+		return appMayBeKilled
 	}
 	return appEnded
 }
@@ -197,9 +211,12 @@ func (l *loop) await(c *pendingCall, patience time.Duration) result {
 	}
 }
 
-// shortLife is how long a hold lives on when the app is being killed, and the
-// least that a hold is cut to.
+// shortLife is how long a hold lives on when the app is being killed.
 const shortLife = 5 * time.Second
+
+// briefLife is longer than the kubelet lets an app live on when it has sent TERM to
+// the agent: two seconds, when a hook of the app's own has used up the grace period.
+const briefLife = 2500 * time.Millisecond
 
 // comeback is how long the kubelet takes to start an agent again, the first time.
 // When it may, a hold that is cut short lives on for that and the margin: long
