@@ -18,6 +18,7 @@ type replica struct {
 	*pod
 	appRuns bool      // started at the first hold
 	stopped time.Time // when the app is dead; zero while nothing stops it
+	counted *logbook  // of an agent whose yield was counted
 }
 
 // kubelet starts the app once the lock is held. After the agent's end it stops
