@@ -32,6 +32,14 @@ func with(more ...string) map[string]string {
 	return vars
 }
 
+// and adds more variables: name, value, name, value.
+func and(vars map[string]string, more ...string) map[string]string {
+	for i := 0; i < len(more); i += 2 {
+		vars["HOLDFAST_"+more[i]] = more[i+1]
+	}
+	return vars
+}
+
 func TestParseFillsInDefaults(t *testing.T) {
 	want := Default()
 	want.Kind, want.Resource, want.Redis.URL = Mutex, "orders/etl", "redis://127.0.0.1:6379"
@@ -113,7 +121,13 @@ func TestParseRefuses(t *testing.T) {
 		"a guard that is switched on": {with("REDIS_GUARD", "on"), `HOLDFAST_REDIS_GUARD="on": must be "off" or a duration such as "60s"`},
 		"perhaps an eviction":         {with("REDIS_ALLOW_EVICTION", "yes"), `HOLDFAST_REDIS_ALLOW_EVICTION="yes": must be true or false`},
 		"negative replicas":           {with("REDIS_WAIT", "-1"), `HOLDFAST_REDIS_WAIT="-1": must be a whole number from 0 to 100`},
-		"two addresses":               {with("REDIS_URL_FILE", "/url"), `HOLDFAST_REDIS_URL_FILE="/url": HOLDFAST_REDIS_URL is set too: keep one of them`},
+		"handoff without a workload":  {and(with("HANDOFF", "rollout"), "REVISION", "1"), `HOLDFAST_WORKLOAD: is missing: HOLDFAST_HANDOFF=rollout needs the workload's UID`},
+		"handoff without a revision":  {and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee"), `HOLDFAST_REVISION: is missing: HOLDFAST_HANDOFF=rollout needs the revision, from 1`},
+		"handoff of an app that is told": {
+			and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee", "REVISION", "1", "ON_LOST", "notify"),
+			`HOLDFAST_HANDOFF="rollout": needs HOLDFAST_ON_LOST=stop: an app that is only told of a loss cannot be stopped for a newer revision`,
+		},
+		"two addresses": {with("REDIS_URL_FILE", "/url"), `HOLDFAST_REDIS_URL_FILE="/url": HOLDFAST_REDIS_URL is set too: keep one of them`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse(lookup(tc.vars))
