@@ -15,23 +15,19 @@ func (l *loop) queueAnew() {
 	l.queue()
 }
 
-// queue waits for the lock in the name of the record's owner. How long it has
-// been waiting goes on from an earlier process, by a clock that still counts. Who
-// would not wait for a wake-up does not listen for one.
+// queue waits for the lock in the name of the record's owner. Who would not wait
+// for a wake-up does not listen for one.
 func (l *loop) queue() {
 	l.dropCall()
 	l.stopListening()
-	now := l.clock.Boot()
-	if l.rec.QueuedAt == 0 || l.rec.QueuedAt > now || l.rec.BootID != l.bootID {
-		l.rec.QueuedAt = now
-	}
+	l.beginWait()
 	l.queuedAt = l.rec.QueuedAt
-	l.rec.Epoch, l.rec.BootID = l.epoch, l.bootID
+	l.rec.Epoch = l.epoch
 	l.saved = false
 	l.failures = 0
-	l.plan(listen, now)
+	l.plan(listen, l.clock.Boot())
 	if l.failsFast() {
-		l.plan(acquire, now)
+		l.plan(acquire, l.clock.Boot())
 	}
 	l.show(func(s *State, le *lease) { s.State, *le = Waiting, lease{} })
 }
@@ -89,7 +85,7 @@ func (l *loop) disown() {
 	if err := l.save(); err != nil {
 		l.log.Warn("the coming release is not on record", "error", err)
 	}
-	l.plan(discard, l.clock.Boot())
+	l.planDiscard()
 }
 
 // queued waits for a wake-up, and at most until the next heartbeat.
@@ -180,10 +176,10 @@ func (l *loop) hold(r result, token int64) bool {
 		l.plan(acquire, now)
 		return false
 	}
-	opened := l.rec.Opened
-	l.rec.Opened = true
+	waiting := l.rec
+	l.rec.Opened, l.rec.QueuedAt = true, 0
 	if err := l.save(); err != nil {
-		l.saved, l.rec.Opened = false, opened
+		l.rec, l.saved = waiting, false
 		l.stateDirProblem(err)
 		l.retry(acquire, waitBackoff)
 		return false

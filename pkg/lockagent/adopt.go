@@ -104,7 +104,13 @@ func (l *loop) startAlone() {
 		l.plan(adopt, now)
 		return
 	}
-	l.plan(discard, now)
+	l.planDiscard()
+}
+
+// planDiscard releases the record's hold, with which the next wait begins.
+func (l *loop) planDiscard() {
+	l.beginWait()
+	l.plan(discard, l.clock.Boot())
 }
 
 func (l *loop) startBesideApp() {
@@ -169,9 +175,10 @@ func (l *loop) adopted(r result) {
 }
 
 // discarded goes on to wait, though the old hold may still be there: it ends by
-// itself. Where that would be a reason to fail, it has to be gone first.
+// itself. Where a wait may end, it has to be gone first: it would be taken for
+// another's, or left behind.
 func (l *loop) discarded(r result) {
-	if r.err != nil && l.failsFast() {
+	if r.err != nil && l.mayGiveUp() {
 		l.retry(discard, waitBackoff)
 		return
 	}

@@ -58,11 +58,27 @@ func (l *loop) resting() bool { return l.rec.GaveUp != "" && l.next == rest }
 // has been started no gate is left that could fail, so the agent waits.
 func (l *loop) failsFast() bool { return l.cfg.OnBusy == agentenv.BusyFail && !l.rec.Opened }
 
+// mayGiveUp tells whether the wait may end without the lock.
+func (l *loop) mayGiveUp() bool {
+	return l.failsFast() || l.cfg.WaitTimeout > 0 && !l.rec.Opened
+}
+
+// beginWait notes since when the agent has been waiting for the next hold, which
+// goes on from an earlier process, and from an earlier owner that had none, by a
+// clock that still counts.
+func (l *loop) beginWait() {
+	now := l.clock.Boot()
+	if l.rec.QueuedAt == 0 || l.rec.QueuedAt > now || l.rec.BootID != l.bootID {
+		l.rec.QueuedAt = now
+	}
+	l.rec.BootID = l.bootID
+}
+
 // waitEnd is the boot time at which an attempt without the lock ends; false if it
 // waits for ever.
 func (l *loop) waitEnd() (end time.Duration, bounded bool) {
 	switch l.next {
-	case listen, acquire, confirm:
+	case listen, acquire, confirm, discard:
 		return l.rec.QueuedAt + l.cfg.WaitTimeout, l.cfg.WaitTimeout > 0 && !l.rec.Opened
 	}
 	return 0, false

@@ -35,7 +35,7 @@ import (
 //	          gone, taken       → queue anew
 //	          error             → transfer again
 //	discard   done              → queue anew
-//	          error             → queue anew; with on-busy fail discard again, lest the own old hold be called busy
+//	          error             → queue anew; if the wait may end, discard again
 //	quit      done              → nothing more, until another gate asks
 //	          error             → quit again
 //	release   done              → nothing more
@@ -146,11 +146,11 @@ func (l *loop) expire(now time.Duration) {
 		l.lose(lossExpired)
 	case l.next == adopt && now >= l.rec.Deadline:
 		l.dropCall()
-		l.plan(discard, now)
+		l.planDiscard()
 	case l.next == transfer && now >= l.rec.Deadline:
 		l.log.Warn("the store could not be asked before the hold ended, so it is not handed over", "to", l.rec.Yield.Pod)
 		l.dropCall()
-		l.plan(discard, now)
+		l.planDiscard()
 	case l.next == release && now >= l.rec.Deadline:
 		l.releaseOver(errors.New("the store did not answer until the hold ended by itself"))
 	case l.next == quit && now >= l.leftBy:

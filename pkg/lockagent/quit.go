@@ -28,7 +28,9 @@ func (l *loop) busy(a Answer) {
 func (l *loop) quit(why Code) {
 	l.dropCall()
 	l.stopListening()
-	l.rec.Token, l.rec.AcquiredAt, l.rec.Deadline = 0, time.Time{}, 0 // of a grant that came too late
+	owner := l.rec.Owner
+	l.rec = l.rec.wiped() // there may have been a grant that came too late
+	l.rec.Owner, l.rec.Epoch, l.rec.BootID = owner, l.epoch, l.bootID
 	l.rec.GaveUp, l.rec.Ending = why, true
 	if l.leftBy == 0 { // nothing was ever asked for
 		l.gaveUp(nil)
@@ -64,7 +66,7 @@ func (l *loop) gaveUp(unconfirmed error) {
 	l.metrics.gaveUp(why)
 	l.dropCall()
 	l.rec = l.rec.wiped()
-	l.rec.GaveUp, l.rec.Epoch, l.rec.BootID = why, l.epoch, l.bootID
+	l.rec.GaveUp, l.rec.Epoch, l.rec.BootID, l.rec.QueuedAt = why, l.epoch, l.bootID, 0
 	if err := l.save(); err != nil {
 		l.log.Warn("the end of the attempt is not on record", "error", err)
 	}

@@ -31,7 +31,7 @@ type record struct {
 	Ending     bool          `json:"ending,omitempty"`              // a request that ends or shortens it may arrive late: this owner must not hold again
 
 	Yield    *Heir         `json:"yield,omitempty"`               // the app has to be stopped, and then the hold is this waiter's
-	QueuedAt time.Duration `json:"queuedAtNanoseconds,omitempty"` // boot time; when the owner began to wait
+	QueuedAt time.Duration `json:"queuedAtNanoseconds,omitempty"` // boot time; when the wait for the next hold began; 0: there is one
 	Opened   bool          `json:"opened,omitempty"`              // since this epoch began the lock was held, so the gate has let the app start
 	Gate     string        `json:"gate,omitempty"`                // the latest gate that has asked, by its own id
 	GaveUp   Code          `json:"gaveUp,omitempty"`              // this epoch's latest attempt has ended without the lock, and why
@@ -79,7 +79,10 @@ func (r record) save(stateDir string) error {
 
 // wiped is the record once its hold is over and nothing depends on it any more.
 func (r record) wiped() record {
-	return record{BootID: r.BootID, Opened: r.Opened, Gate: r.Gate, AdoptedAt: r.AdoptedAt, LastLoss: r.LastLoss}
+	return record{
+		BootID: r.BootID, QueuedAt: r.QueuedAt, Opened: r.Opened, Gate: r.Gate,
+		AdoptedAt: r.AdoptedAt, LastLoss: r.LastLoss,
+	}
 }
 
 // AppMayRun tells whether an app that was started by a hold may still run: not

@@ -98,7 +98,7 @@ func (l *loop) launch(t task, now, timeout time.Duration) {
 		ctx, cancel = context.WithTimeout(l.running, timeout)
 	}
 	l.call = &pendingCall{task: t, seq: l.seq, sent: now, giveUp: now + timeout + giveUpAfter, cancel: cancel}
-	if t == acquire || t == confirm {
+	if t == acquire || t == confirm || t == adopt {
 		l.leftBy = l.nothingLeft(l.call.giveUp)
 	}
 	go func(r result, c Claim) {

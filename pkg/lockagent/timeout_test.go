@@ -2,6 +2,7 @@ package lockagent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,6 +88,17 @@ func TestTimeoutOverRestarts(t *testing.T) {
 			next.wantGaveUp(lockagent.CodeWaitTimeout)
 		})
 	}
+	bubble(t, "of an agent that has left the queue", func(t *testing.T) {
+		server := memstore.NewServer()
+		other(t, server, "other", 3*time.Hour)
+		p := newPod(t, server, waitTimeout(2*time.Minute)).init().start()
+		sleep(time.Minute)
+		p.term()
+		p.wantExit(lockagent.ExitOK, 2*time.Second)
+		next := p.killed().start()
+		sleep(time.Minute)
+		next.wantGaveUp(lockagent.CodeWaitTimeout)
+	})
 	bubble(t, "the time was over meanwhile", func(t *testing.T) {
 		server := memstore.NewServer()
 		other(t, server, "other", 3*time.Hour)
@@ -126,6 +138,47 @@ func TestTimeoutCountsAnewAfterALoss(t *testing.T) {
 		}
 		sleep(time.Millisecond)
 		next.wantGaveUp(lockagent.CodeWaitTimeout)
+	})
+}
+
+// Nothing stays of the hold of before the loss either, though nobody confirms it.
+func TestTimeoutAfterALossWithoutTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer(), waitTimeout(5*time.Second)).init().start()
+		p.store.Intercept(memstore.Refuse)
+		p.wantExit(lockagent.ExitLost, time.Minute)
+		next := p.killed().init()
+		next.store.Intercept(memstore.Refuse)
+		next.start()
+		sleep(6 * time.Second)
+		if next.state().GaveUp() || len(next.server.Holders()) != 1 {
+			t.Fatal("it gave up while its old hold was alive")
+		}
+		sleep(next.cfg.TTL + 3*time.Second)
+		next.wantGaveUp(lockagent.CodeWaitTimeout)
+	})
+}
+
+// An agent whose holds are never replicated asks with a new owner each time, but
+// waits no longer for that.
+func TestTimeoutOfHoldsThatAreNotReplicated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer(), waitTimeout(time.Minute)).init()
+		p.store.Intercept(func(_ context.Context, c memstore.Call, do func()) error {
+			do()
+			if c.Op == "acquire" {
+				time.Sleep(2 * time.Second)
+				return &lockagent.StoreError{Op: c.Op, Code: lockagent.CodeNotReplicated, Err: errors.New("0 of 1")}
+			}
+			return nil
+		})
+		p.start()
+		sleep(time.Minute - time.Millisecond)
+		if p.state().GaveUp() {
+			t.Fatal("gave up before its time")
+		}
+		sleep(2 * time.Second)
+		p.wantGaveUp(lockagent.CodeWaitTimeout)
 	})
 }
 

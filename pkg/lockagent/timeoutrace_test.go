@@ -100,7 +100,7 @@ func (l late) answer(ctx context.Context, c memstore.Call, end time.Time, do fun
 	done := make(chan struct{})
 	time.AfterFunc(max(0, then), func() {
 		defer close(done)
-		if c.Op != "listen" || ctx.Err() == nil && !l.lost { // who has gone does not listen
+		if c.Op != "listen" {
 			do()
 		}
 	})
@@ -111,6 +111,9 @@ func (l late) answer(ctx context.Context, c memstore.Call, end time.Time, do fun
 	}
 	if l.lost {
 		return errors.New("connection reset by peer")
+	}
+	if c.Op == "listen" { // who has gone, or does not know of it, does not
+		do()
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (l *loop) handOver() {
 		l.plan(transfer, now)
 		return
 	}
-	l.plan(discard, now)
+	l.planDiscard()
 }
 
 func (l *loop) transferred(r result) {
