@@ -88,10 +88,9 @@ var Annotations = []Annotation{
 		Meaning: "What to do when the lock is lost: stop the containers before its TTL ends, and let them wait for it again; or only tell them.",
 		read:    readOneOf(func(r *Request) *agentenv.OnLost { return &r.Agent.OnLost }, agentenv.LostStop, agentenv.LostNotify),
 	}, {
-		Key: KeyHandoff, Values: "`off`, `rollout`", Default: "`off`",
-		Meaning:     "`rollout`: a newer revision of the same Deployment takes the lock over. Until that is supported, a Deployment with a mutex needs `strategy: {type: Recreate}`, or its rollout waits for itself.",
-		Unsupported: string(agentenv.HandoffRollout),
-		read:        readOneOf(func(r *Request) *agentenv.Handoff { return &r.Handoff }, agentenv.HandoffOff, agentenv.HandoffRollout),
+		Key: KeyHandoff, Values: "`rollout`, `off`", Default: "`rollout` in a Deployment with `gate: start` and `on-lost: stop`; else `off`",
+		Meaning: "`rollout`: a newer revision of the same Deployment takes the lock over from a pod that holds it, so that a rolling update never waits for itself. With `off` such a Deployment needs `strategy: {type: Recreate}`.",
+		read:    readOneOf(func(r *Request) *agentenv.Handoff { return &r.Handoff }, agentenv.HandoffRollout, agentenv.HandoffOff),
 	}, {
 		Key: KeyTTL, Values: "whole seconds, `20s` to `60s`; from `5s` with `on-lost: notify`", Default: "`30s`",
 		Meaning: "How long the lock outlives a holder that has vanished. It is renewed each third of that time.",

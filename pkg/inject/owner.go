@@ -37,7 +37,7 @@ func replicaSetOf(pod *metav1.ObjectMeta) *metav1.OwnerReference {
 // wantsHandoff tells whether the pod's ReplicaSet matters: where a handoff is
 // asked for, and by default where a holder that yields is stopped by that.
 func (r *Request) wantsHandoff() bool {
-	return r.Handoff == agentenv.HandoffRollout
+	return r.Handoff == agentenv.HandoffRollout || r.Handoff == "" && r.Agent.Gate != agentenv.GateNone && r.Agent.StopsApp()
 }
 
 // needsOwner tells which ReplicaSet has to be known before [Request.belongTo];

@@ -81,9 +81,8 @@ func TestNotSupportedYet(t *testing.T) {
 		annotations []string
 		want        string
 	}{
-		"gate exec":       {[]string{KeyGate, "exec"}, `[holdfast.dev/gate]: Forbidden: "exec" is not supported yet: remove the key, which means "start"`},
-		"handoff rollout": {[]string{KeyHandoff, "rollout"}, `[holdfast.dev/handoff]: Forbidden: "rollout" is not supported yet: remove the key, which means "off"`},
-		"redis profile":   {[]string{KeyRedis, "default"}, `[holdfast.dev/redis]: Forbidden: is not supported yet: remove it`},
+		"gate exec":     {[]string{KeyGate, "exec"}, `[holdfast.dev/gate]: Forbidden: "exec" is not supported yet: remove the key, which means "start"`},
+		"redis profile": {[]string{KeyRedis, "default"}, `[holdfast.dev/redis]: Forbidden: is not supported yet: remove it`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,13 +115,13 @@ func TestNotSupportedYetIsSaidBesideWhatIsWrong(t *testing.T) {
 }
 
 func TestEverythingWrongAtOnce(t *testing.T) {
-	_, got := parse(t, testPod(KeySemaphore, "S", KeyPermits, "0", KeyTTL, "30", KeyPriority, "x", Prefix+"foo", "bar", KeyHandoff, "rollout"))
+	_, got := parse(t, testPod(KeySemaphore, "S", KeyPermits, "0", KeyTTL, "30", KeyPriority, "x", Prefix+"foo", "bar", KeyRedis, "default"))
 	var keys []string
 	for _, m := range got {
 		key, _, _ := strings.Cut(strings.TrimPrefix(m, "metadata.annotations["), "]")
 		keys = append(keys, key)
 	}
-	want := []string{KeySemaphore, KeyPermits, KeyTTL, KeyPriority, Prefix + "foo", KeyHandoff}
+	want := []string{KeySemaphore, KeyPermits, KeyTTL, KeyPriority, Prefix + "foo", KeyRedis}
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Errorf("keys complained about (-want +got):\n%s", diff)
 	}

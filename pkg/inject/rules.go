@@ -14,6 +14,7 @@ func (p *parser) checkRules() {
 	p.checkScope()
 	p.checkOnBusy()
 	p.checkStopGrace()
+	p.checkHandoff()
 	p.checkTTL()
 }
 
@@ -74,5 +75,18 @@ const noGate = "with %s: none the app runs whether the lock is free or not, and 
 func (p *parser) checkStopGrace() {
 	if p.has(KeyStopGrace) && p.good(KeyStopGrace, KeyGate) && p.req.Agent.Gate != agentenv.GateExec {
 		p.refuse(KeyStopGrace, "goes only with %s: exec", KeyGate)
+	}
+}
+
+// checkHandoff refuses a handoff from an app that nothing stops.
+func (p *parser) checkHandoff() {
+	if p.req.Handoff != agentenv.HandoffRollout || !p.good(KeyHandoff, KeyGate, KeyOnLost) {
+		return
+	}
+	switch {
+	case p.req.Agent.Gate == agentenv.GateNone:
+		p.refuse(KeyHandoff, "goes only with %s: start, since without a gate a new pod is ready at once: remove the key", KeyGate)
+	case !p.req.Agent.StopsApp():
+		p.refuse(KeyHandoff, "goes only with %s: stop, since a holder that yields is stopped: remove one of the two", KeyOnLost)
 	}
 }

@@ -106,7 +106,9 @@ func TestBadValues(t *testing.T) {
 			{stop, "", `must be "stop" or "notify"`},
 		},
 		KeyHandoff: {
-			{stop, "on", `must be "off" or "rollout"`},
+			{stop, "on", `must be "rollout" or "off"`},
+			{notify, "rollout", "goes only with holdfast.dev/on-lost: stop, since a holder that yields is stopped: remove one of the two"},
+			{[]string{KeyMutex, "m", KeyGate, "none"}, "rollout", "goes only with holdfast.dev/gate: start, since without a gate a new pod is ready at once: remove the key"},
 		},
 		KeyTTL: {
 			{stop, "", notTime},

@@ -47,7 +47,8 @@ func TestRestartRuleSurvives(t *testing.T) {
 	}
 }
 
-// Controllers send no name and no namespace in the pod, only in the request.
+// Controllers send no name and no namespace in the pod, only in the request. For
+// those of ReplicaSets see handoff_test.go.
 func TestPodsOfControllersAreInjected(t *testing.T) {
 	t.Parallel()
 	c := useCluster(t)
@@ -55,7 +56,6 @@ func TestPodsOfControllersAreInjected(t *testing.T) {
 		owner         metav1.OwnerReference
 		restartPolicy corev1.RestartPolicy
 	}{
-		"of a ReplicaSet":                    {owner("apps/v1", "ReplicaSet"), corev1.RestartPolicyAlways},
 		"of a StatefulSet":                   {owner("apps/v1", "StatefulSet"), corev1.RestartPolicyAlways},
 		"of a DaemonSet":                     {owner("apps/v1", "DaemonSet"), corev1.RestartPolicyAlways},
 		"of a Job that never restarts":       {owner("batch/v1", "Job"), corev1.RestartPolicyNever},

@@ -23,18 +23,21 @@ import (
 
 const deploymentRevision = "deployment.kubernetes.io/revision"
 
-// newReplicaSet is one of a Deployment of that revision, with that many of the
-// pods that its controller would make.
-func (c *cluster) newReplicaSet(t *testing.T, namespace, name, revision string) *appsv1.ReplicaSet {
+// newReplicaSet is one of a Deployment, changed as told. There is no controller
+// that would make its pods.
+func (c *cluster) newReplicaSet(t *testing.T, namespace, name string, changes ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
 	t.Helper()
 	labels := map[string]string{"app": name}
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Annotations: map[string]string{deploymentRevision: revision},
+		Name: name, Annotations: map[string]string{deploymentRevision: "1"},
 		OwnerReferences: []metav1.OwnerReference{owner("apps/v1", "Deployment")},
 	}}
 	rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	rs.Spec.Template.Labels = labels
 	rs.Spec.Template.Spec = newPod(nil).Spec
+	for _, change := range changes {
+		change(rs)
+	}
 	rs, err := c.AppsV1().ReplicaSets(namespace).Create(t.Context(), rs, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +117,7 @@ func TestRevisionsArePublishedByOneReplica(t *testing.T) {
 		return db.Get(context.Background(), "revision:{"+rs.Namespace+"/"+string(rs.UID)+"}").Val()
 	}
 	namespace := c.newNamespace(t, nil)
-	used, unused := c.newReplicaSet(t, namespace, "web-1", "1"), c.newReplicaSet(t, namespace, "web-2", "2")
+	used, unused := c.newReplicaSet(t, namespace, "web-1"), c.newReplicaSet(t, namespace, "web-2")
 	c.mustCreate(t, namespace, newPod(mutex, of(used)))
 	c.mustCreate(t, namespace, newPod(nil, of(unused)))
 
@@ -144,9 +147,9 @@ func TestRevisionsArePublishedByOneReplica(t *testing.T) {
 	if err := first.stop(); err != nil {
 		t.Error(err)
 	}
-	later := c.newReplicaSet(t, namespace, "web-3", "5")
+	later := c.newReplicaSet(t, namespace, "web-3")
 	c.mustCreate(t, namespace, newPod(mutex, of(later)))
-	eventually(t, func() bool { return published(later) == "5" })
+	eventually(t, func() bool { return published(later) == "1" })
 	if got := second.metric(t, leader); got != "1" {
 		t.Errorf("the second publishes, and says %q of whether it is the leader", got)
 	}
