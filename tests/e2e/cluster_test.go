@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -35,6 +37,7 @@ type cluster struct {
 	kubeconfig string
 	host       string // this machine's address, as pods reach it
 	journals   string // folder on this machine and the node
+	revisions  *link  // from the webhook to where it publishes; nowhere, until a test says where
 }
 
 func newCluster() (*cluster, error) {
@@ -72,6 +75,11 @@ func (c *cluster) install(ctx context.Context) error {
 	if err := trust(manifests, certificate.certificate); err != nil {
 		return err
 	}
+	if c.revisions, err = openLink(c.host, revisionsPort); err != nil {
+		return err
+	}
+	// After the namespace, before the webhook, which reads it when it starts.
+	manifests = slices.Insert(manifests, 1, c.redisOfWebhook())
 	if err := apply(ctx, c.objects, manifests); err != nil {
 		return err
 	}
@@ -79,6 +87,17 @@ func (c *cluster) install(ctx context.Context) error {
 		return err
 	}
 	return c.untilInjecting(ctx)
+}
+
+// revisionsPort is the same in each run, as a webhook may be that of an earlier one.
+const revisionsPort = "16379"
+
+func (c *cluster) redisOfWebhook() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata":   map[string]any{"name": "holdfast-redis", "namespace": system},
+		"stringData": map[string]any{"url": c.revisions.url()},
+	}}
 }
 
 func (c *cluster) writeCertificate(ctx context.Context, pair keyPair) error {

@@ -12,30 +12,54 @@ import (
 	"time"
 )
 
-// link is a test's way to its Redis. It listens on the machine's address, where
-// pods reach it, and can be cut.
+// link is a way to a Redis. It listens on the machine's address, where pods reach
+// it, and can be cut.
 type link struct {
 	listener net.Listener
-	target   string // path of a unix socket
 
-	mu    sync.Mutex
-	dark  bool       // whatever is sent disappears
-	conns []net.Conn // both ends of each connection
+	mu     sync.Mutex
+	target string     // path of a unix socket
+	dark   bool       // whatever is sent disappears
+	conns  []net.Conn // both ends of each connection
 }
 
+// newLink is a test's own, to its Redis.
 func newLink(t *testing.T, host, target string) *link {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	l, err := openLink(host, "0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{listener: listener, target: target}
-	go l.serve()
+	l.aim(target)
 	t.Cleanup(func() {
-		_ = listener.Close()
+		_ = l.listener.Close()
 		l.drop()
 	})
 	return l
+}
+
+// openLink leads nowhere yet.
+func openLink(host, port string) (*link, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	l := &link{listener: listener}
+	go l.serve()
+	return l, nil
+}
+
+// aim leads new connections to a Redis by its socket, or nowhere if that is empty.
+func (l *link) aim(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+}
+
+func (l *link) aimed() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.target
 }
 
 // url is what the Secret of a namespace says.
@@ -52,7 +76,7 @@ func (l *link) serve() {
 }
 
 func (l *link) forward(conn net.Conn) {
-	server, err := net.DialTimeout("unix", l.target, time.Second)
+	server, err := net.DialTimeout("unix", l.aimed(), time.Second)
 	if err != nil {
 		_ = conn.Close()
 		return

@@ -34,7 +34,13 @@ type trial struct {
 // begin makes a trial whose namespace has further labels.
 func begin(t *testing.T, labels ...string) *trial {
 	t.Helper()
-	s := &trial{t: t, server: redistest.Start(t)}
+	return beginAt(t, redistest.Start(t), labels...)
+}
+
+// beginAt makes a trial at a Redis that others may use too.
+func beginAt(t *testing.T, server *redistest.Server, labels ...string) *trial {
+	t.Helper()
+	s := &trial{t: t, server: server}
 	s.db = redis.NewClient(&redis.Options{Network: "unix", Addr: s.server.Socket})
 	t.Cleanup(func() { _ = s.db.Close() })
 	s.link = newLink(t, shared.host, s.server.Socket)
