@@ -40,14 +40,20 @@ func publishing(o options, config *rest.Config, registry prometheus.Registerer, 
 
 // openPublisher reads the files of a Secret like those that agents have.
 func openPublisher(dir string) (*redisstore.Publisher, error) {
-	url := filepath.Join(dir, "url")
+	file := func(key string) string { return filepath.Join(dir, key) }
+	url := file("url")
 	if _, err := os.Stat(url); dir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no Redis is known, for there is no file %s: make the Secret holdfast-redis beside the webhook, and restart it", url)
 	}
 	publisher, err := redisstore.OpenPublisher(redisstore.Options{
-		URLFile:      url,
-		UsernameFile: filepath.Join(dir, "username"),
-		PasswordFile: filepath.Join(dir, "password"),
+		URLFile:              url,
+		UsernameFile:         file("username"),
+		PasswordFile:         file("password"),
+		SentinelUsernameFile: file("sentinel-username"),
+		SentinelPasswordFile: file("sentinel-password"),
+		CAFile:               file("ca.crt"),
+		CertFile:             file("tls.crt"),
+		KeyFile:              file("tls.key"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--redis-dir=%s: %w", dir, err)
