@@ -75,11 +75,14 @@ func TestSampleJobsShareOneSemaphore(t *testing.T) {
 	}
 }
 
-// Without a handoff, a rolling update of a singleton waits for itself.
+// With a handoff, the strategy that is the default will do.
 func TestSampleSingletonCanRollOut(t *testing.T) {
 	deployment := only[*appsv1.Deployment](t, "samples/*.yaml")
-	if got := deployment.Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
-		t.Errorf("strategy %s, want Recreate", got)
+	if got := deployment.Spec.Strategy.Type; got != "" {
+		t.Errorf("strategy %s, want the default", got)
+	}
+	if handoff, ok := deployment.Spec.Template.Annotations[inject.KeyHandoff]; ok {
+		t.Errorf("handoff %s, want the default", handoff)
 	}
 }
 
