@@ -46,6 +46,7 @@ func neverReady(spec *corev1.PodSpec) {
 }
 
 func crashing(spec *corev1.PodSpec) {
+	neverReady(spec) // else it would be ready between two crashes
 	spec.Containers[0].Command = append(spec.Containers[0].Command, "-run=1s", "-failures=1000")
 }
 
