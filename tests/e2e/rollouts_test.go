@@ -84,34 +84,30 @@ func TestATerminatingHolderDoesNotYield(t *testing.T) {
 	s.mustHandOver(0)
 }
 
-// The pod that asked is deleted before it holds. The old pod's app has been stopped
-// for it, and starts again with the hold that it had; the pod that comes next asks
-// again, later.
+// The new pod is gone before it holds. The old pod's app has been stopped for it,
+// and starts again with the hold that it had; the next new pod asks again, later.
 func TestAnHeirThatIsGoneInheritsNothing(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	ignoring := func(name string) corev1.Container { return app(name, "-on-term=ignore") }
-	r := s.rollout(annotated(mutex(lockName, "ttl", "30s")),
-		podSpec(apps(ignoring("app"), ignoring("b"), ignoring("c")))) // two seconds each until all are killed
-	s.awaitLives(startWithin, 3)
+	// Each container takes two seconds to be killed.
+	slow := apps(ignoring("app"), ignoring("b"), ignoring("c"))
+	controller := s.controller()
+	s.replicaSet("web-1", "1", controller, slow)
+	old := s.awaitLives(startWithin, 3)[0].pod
 	asked, before := s.watchYields(), s.mustHold()
-	old := s.newest().pod
-	r.restart()
+	s.replicaSet("web-2", "2", controller, slow)
 	s.awaitYield(asked)
-	for _, pod := range s.podsOf(r.name) {
-		if pod.Name != old {
-			s.delete(pod.Name, -1)
-		}
-	}
-	for _, l := range s.awaitLives(startWithin, 6)[:6] {
+	s.scaleReplicaSet("web-2", 0)
+
+	for _, l := range s.awaitLives(startWithin, 6) {
 		if l.pod != old || l.token != before.tokenText() {
 			t.Errorf("%s ran with token %s, want %s alone, with token %d", l.pod, l.token, old, before.token)
 		}
 	}
-	r.mustComplete()
-	if s.newest().pod == old {
-		t.Error("the old pod still runs after the rollout")
-	}
+	s.mustBeSame(before)
+	s.scaleReplicaSet("web-2", 1)
+	s.awaitNewest(old)
 }
 
 // Pods without a gate are ready at once, so that their rollout needs no handoff;

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,19 +92,15 @@ func undoOf(server *redistest.Server, change func(*corev1.PodSpec), watched time
 	}
 }
 
-// Other controllers than Deployments note their revisions elsewhere. Here a
-// ConfigMap stands in for one, and the test does what it would do.
+// Other controllers than Deployments note their revisions elsewhere.
 func undoOfAnotherKind(server *redistest.Server) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
 		s := beginAt(t, server)
-		controller, err := shared.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "rollout"}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.argoReplicaSet("web-1", "1", controller)
+		controller := s.controller()
+		s.replicaSet("web-1", "1", controller)
 		first := s.awaitLives(startWithin, 1)[0].pod
-		s.argoReplicaSet("web-2", "2", controller)
+		s.replicaSet("web-2", "2", controller)
 		second := s.awaitNewest(first).pod
 		patch := []byte(`{"metadata":{"annotations":{"rollout.argoproj.io/revision":"3"}}}`)
 		if _, err := shared.AppsV1().ReplicaSets(s.namespace).Patch(t.Context(), "web-1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -114,19 +109,5 @@ func undoOfAnotherKind(server *redistest.Server) func(*testing.T) {
 		if last := s.awaitNewest(second); last.pod != first {
 			t.Errorf("%s runs, want %s again", last.pod, first)
 		}
-	}
-}
-
-// argoReplicaSet is one of one replica, as Argo Rollouts makes them.
-func (s *trial) argoReplicaSet(name, revision string, controller *corev1.ConfigMap) {
-	s.t.Helper()
-	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Annotations: map[string]string{"rollout.argoproj.io/revision": revision},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(controller, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
-	}}
-	rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
-	rs.Spec.Template = s.template(name, mutex(lockName))
-	if _, err := shared.AppsV1().ReplicaSets(s.namespace).Create(s.t.Context(), rs, metav1.CreateOptions{}); err != nil {
-		s.t.Fatal(err)
 	}
 }
