@@ -76,8 +76,8 @@ func parseAddress(raw string) (address, error) {
 // parseHosts reads a URL that may name several hosts, which net/url cannot, as
 // one URL for each of them.
 func parseHosts(raw string) ([]*url.URL, error) {
-	before, after, _ := strings.Cut(raw, "://")
-	before = raw[:len(raw)-len(after)]
+	_, after, _ := strings.Cut(raw, "://")
+	before := raw[:len(raw)-len(after)]
 	if end := strings.IndexAny(after, "/?#"); end >= 0 {
 		after = after[:end]
 	}

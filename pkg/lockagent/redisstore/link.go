@@ -59,7 +59,7 @@ func (l *link) do(ctx context.Context, call func(caller) error) error {
 			return nil
 		}
 		if addr, asked := redis.IsAskError(err); asked {
-			return l.ask(ctx, addr, call)
+			return l.ask(addr, call)
 		}
 		if !l.follow(err) || ctx.Err() != nil {
 			return err
@@ -113,7 +113,7 @@ func stale(err error) bool {
 
 // visit makes a call about keys of another slot, wherever that is, without going
 // there for good.
-func (l *link) visit(ctx context.Context, call func(caller) error) error {
+func (l *link) visit(call func(caller) error) error {
 	err := call(l.client)
 	from, _ := l.conns.last()
 	to, moved := redis.IsMovedError(err)
@@ -124,7 +124,7 @@ func (l *link) visit(ctx context.Context, call func(caller) error) error {
 }
 
 // ask makes a call on the node to which the slot is moving just now.
-func (l *link) ask(ctx context.Context, addr string, call func(caller) error) error {
+func (l *link) ask(addr string, call func(caller) error) error {
 	from, _ := l.conns.last()
 	return l.at(reachable(from, addr), func(c *redis.Conn) error { return call(asking{c}) })
 }

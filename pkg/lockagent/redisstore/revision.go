@@ -31,7 +31,7 @@ func revisionKey(namespace, replicaSet string) string {
 // was started with counts.
 func (s *Store) Revision(ctx context.Context, c lockagent.Claim) (int64, error) {
 	var revision int64
-	err := s.link.visit(ctx, func(server caller) (err error) {
+	err := s.link.visit(func(server caller) (err error) {
 		revision, err = server.Do(ctx, "GET", revisionKey(c.Namespace, c.ReplicaSet)).Int64()
 		return err
 	})
@@ -67,7 +67,7 @@ func OpenPublisher(o Options) (*Publisher, error) {
 // Publish says for [RevisionTTL] which revision a ReplicaSet, named by its UID,
 // has. The last one who says so counts.
 func (p *Publisher) Publish(ctx context.Context, namespace, replicaSet string, revision int64) error {
-	err := p.link.visit(ctx, func(server caller) error {
+	err := p.link.visit(func(server caller) error {
 		return server.Do(ctx, "SET", revisionKey(namespace, replicaSet), strconv.FormatInt(revision, 10), "PX", RevisionTTL.Milliseconds()).Err()
 	})
 	if err == nil {

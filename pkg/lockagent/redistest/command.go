@@ -16,15 +16,15 @@ import (
 // fails the test if it is refused.
 func (s *Server) Do(tb testing.TB, words ...string) string {
 	tb.Helper()
-	answer, err := s.ask(words...)
+	answer, err := s.Ask(words...)
 	if err != nil {
 		tb.Fatalf("%s: %s: %v", s.Addr, words[0], err)
 	}
 	return answer
 }
 
-// ask returns a simple or bulk answer; of a list only the first line.
-func (s *Server) ask(words ...string) (string, error) {
+// Ask returns a simple or bulk answer; of a list only the first line.
+func (s *Server) Ask(words ...string) (string, error) {
 	network, addr := "unix", s.Socket
 	if addr == "" {
 		network, addr = "tcp", s.Addr
@@ -66,7 +66,7 @@ func (s *Server) Await(tb testing.TB, want string, words ...string) {
 	defer tick.Stop()
 	answer, err := "", error(nil)
 	for deadline := time.After(startWithin); ; {
-		if answer, err = s.ask(words...); err == nil && strings.Contains(answer, want) {
+		if answer, err = s.Ask(words...); err == nil && strings.Contains(answer, want) {
 			return
 		}
 		select {

@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,32 +22,37 @@ type Sentinels struct {
 func StartSentinels(tb testing.TB, config ...string) *Sentinels {
 	tb.Helper()
 	primary := Start(tb, config...)
-	return WatchedAt(tb, primary, primary.Addr, config...)
+	return WatchedAt(tb, primary, primary.Addr, "127.0.0.1", config...)
 }
 
-// WatchedAt is as [StartSentinels] for a primary that runs already, and is to be
-// reached at an address that may not be its own.
-func WatchedAt(tb testing.TB, primary *Server, at string, config ...string) *Sentinels {
+// WatchedAt is as [StartSentinels] for a primary that runs already. Replicas and
+// Sentinels reach it at an address that may not be its own, and come from an IP
+// address.
+func WatchedAt(tb testing.TB, primary *Server, at, from string, config ...string) *Sentinels {
 	tb.Helper()
 	host, port, err := net.SplitHostPort(at)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	source := []string{"protected-mode no"} // it lets nobody in but 127.0.0.1
+	if from != "127.0.0.1" {                // the option is of 7.0
+		source = append(source, "bind-source-addr "+from)
+	}
 	s := &Sentinels{Servers: []*Server{primary}}
 	for range 2 {
-		follow := append([]string{"replicaof " + host + " " + port, "repl-diskless-sync-delay 0"}, config...)
+		follow := slices.Concat([]string{"replicaof " + host + " " + port, "repl-diskless-sync-delay 0"}, source, config)
 		s.Servers = append(s.Servers, Start(tb, follow...))
 	}
 	for _, replica := range s.Servers[1:] {
 		replica.Await(tb, "master_link_status:up", "INFO", "replication")
 	}
 	for range 3 {
-		s.Watchers = append(s.Watchers, run(tb, []string{"--sentinel"}, []string{
-			"bind 127.0.0.1", "port PORT",
+		s.Watchers = append(s.Watchers, run(tb, []string{"--sentinel"}, slices.Concat(source, []string{
+			"bind 127.0.0.1", "port PORT", "sentinel announce-ip 127.0.0.1",
 			"sentinel monitor " + Master + " " + host + " " + port + " 2",
 			"sentinel down-after-milliseconds " + Master + " 1000",
 			"sentinel failover-timeout " + Master + " 5000",
-		}))
+		})))
 	}
 	for _, w := range s.Watchers {
 		w.Await(tb, "slaves=2,sentinels=3", "INFO", "sentinel")
@@ -64,7 +70,7 @@ func (s *Sentinels) URL() string {
 func (s *Sentinels) Primary(tb testing.TB) *Server {
 	tb.Helper()
 	for i := len(s.Servers) - 1; i > 0; i-- {
-		if info, err := s.Servers[i].ask("INFO", "replication"); err == nil && strings.Contains(info, "role:master") {
+		if info, err := s.Servers[i].Ask("INFO", "replication"); err == nil && strings.Contains(info, "role:master") {
 			return s.Servers[i]
 		}
 	}
