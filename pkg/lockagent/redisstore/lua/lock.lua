@@ -21,7 +21,7 @@ local mutex, me = not holders, ARGV[1]
 
 local MINUTE = 60 * 1000
 local HOUR = 60 * MINUTE -- expiry of all but lock and fence; no TTL is near it
-local MONTH = 30 * 24 * HOUR -- expiry of the fence
+local MONTH = '2592000000' -- 30 days, expiry of the fence; text, since it is only passed on most often
 local OFFER = 3000 -- ms to answer an offer
 
 -- What keys.go calls a grant and a claim, taken apart.
