@@ -46,7 +46,7 @@ func killSubscribers(t *testing.T, s server) {
 
 // wakesWith reads until the kind comes. A connection that breaks twice brings
 // more than one retry.
-func wakesWith(t *testing.T, wakes <-chan lockagent.Wake, want lockagent.WakeKind) {
+func wakesWith(t *testing.T, wakes <-chan lockagent.Wake, want lockagent.WakeKind) lockagent.Wake {
 	t.Helper()
 	timeout := time.After(20 * time.Second)
 	for {
@@ -56,7 +56,7 @@ func wakesWith(t *testing.T, wakes <-chan lockagent.Wake, want lockagent.WakeKin
 				t.Fatalf("the channel is closed, want %q", want)
 			}
 			if w.Kind == want {
-				return
+				return w
 			}
 		case <-timeout:
 			t.Fatalf("no %q in time", want)

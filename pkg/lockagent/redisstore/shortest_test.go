@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,87 @@ func TestHolderThatDiedIsForgottenByTheNext(t *testing.T) {
 		take(t, store, claim("a", 1))
 		if got := s.raw.Get(t.Context(), mutexKey+":fence").Val(); strings.Contains(got, "dead") {
 			t.Errorf("the latest grant is %q", got)
+		}
+	})
+}
+
+// An owner that was offered the lock behind two that did not listen gives it back
+// when the first of them does.
+func TestOfferGivenBackFromDeepInTheQueueLeavesIt(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		ctx, store := t.Context(), s.open(t, agentenv.Mutex, resource)
+		take(t, store, claim("a", 1))
+		for _, owner := range []string{"b", "c", "d"} {
+			acquire(t, store, claim(owner, 1))
+		}
+		offered := listen(t, store, claim("d", 1))
+		release(t, store, claim("a", 1))
+		wakesWith(t, offered, lockagent.WakeOffer)
+		wakes := listen(t, store, claim("b", 1))
+		if !release(t, store, claim("d", 1)) {
+			t.Error("d had no offer to give back")
+		}
+		wakesWith(t, wakes, lockagent.WakeOffer)
+		for _, suffix := range []string{":queue", ":heartbeats"} {
+			if got := s.raw.ZRange(ctx, mutexKey+suffix, 0, -1).Val(); !slices.Equal(got, []string{"b", "c"}) {
+				t.Errorf("in %s are %q, want b and c", suffix, got)
+			}
+		}
+		if got := s.raw.HLen(ctx, mutexKey+":waiters").Val(); got != 2 {
+			t.Errorf("%d waiters are written down, want b and c", got)
+		}
+	})
+}
+
+// Who answers an offer is a waiter no longer.
+func TestNothingIsLeftOfAWaiterThatHolds(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		for kind, lock := range lockKeys {
+			store := s.open(t, kind, resource)
+			take(t, store, claim("a", 1))
+			acquire(t, store, claim("b", 1))
+			wakes := listen(t, store, claim("b", 1))
+			release(t, store, claim("a", 1))
+			wakesWith(t, wakes, lockagent.WakeOffer)
+			renew(t, store, claim("b", 1))
+			if n := s.raw.Exists(t.Context(), lock+":queue", lock+":waiters", lock+":heartbeats").Val(); n > 0 {
+				t.Errorf("%s: something is left of the waiter: %q", kind, keys(t, s.raw))
+			}
+			release(t, store, claim("b", 1))
+		}
+	})
+}
+
+// The second in line may be dead, or deaf: then the third is told.
+func TestTheNextThatHearsIsTold(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		for name, listens := range map[string]bool{"dead": true, "deaf": false} {
+			store := s.open(t, agentenv.Mutex, resource)
+			long := func(owner string) lockagent.Claim {
+				c := claim(owner, 1)
+				c.TTL = 2 * ttl
+				return c
+			}
+			take(t, store, long("a"))
+			wakes := listen(t, store, long("b"))
+			acquire(t, store, long("b"))
+			second := long(name)
+			if listens {
+				second = claim(name, 1)
+				listen(t, store, second)
+			}
+			acquire(t, store, second)
+			next := listen(t, store, long("c"))
+			acquire(t, store, long("c"))
+			s.advance(t, ttl+time.Second)
+			release(t, store, long("a"))
+			wakesWith(t, wakes, lockagent.WakeOffer)
+			if after := wakesWith(t, next, lockagent.WakeNext).After; after < 2*time.Second || after > 4*time.Second {
+				t.Errorf("%s: the third is to look after %s, want the offer's three seconds", name, after)
+			}
+			for _, owner := range []string{"b", "c", name} {
+				release(t, store, long(owner))
+			}
 		}
 	})
 }

@@ -38,6 +38,88 @@ func TestFenceFollowsTheHighestToken(t *testing.T) {
 	})
 }
 
+// What a renewal claims to be its token counts only where Redis has lost its own
+// record, and only if it can be true.
+func TestTokenThatARenewalBrings(t *testing.T) {
+	tests := map[string]struct {
+		lose  bool
+		known func(own int64) int64
+		keeps bool
+	}{
+		"known, nothing lost":               {known: func(own int64) int64 { return own }, keeps: true},
+		"another one, nothing lost":         {known: func(own int64) int64 { return own + 7 }, keeps: true},
+		"known, the record is lost":         {lose: true, known: func(own int64) int64 { return own }, keeps: true},
+		"unknown, the record is lost":       {lose: true, known: func(int64) int64 { return 0 }},
+		"no number, the record is lost":     {lose: true, known: func(int64) int64 { return 1 << 53 }},
+		"below nothing, the record is lost": {lose: true, known: func(own int64) int64 { return -own }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, s server) {
+				for kind := range lockKeys {
+					own, got := renewsWith(t, s, kind, tc.lose, tc.known)
+					if (got == own) != tc.keeps || got < own || got >= 1<<53-1 {
+						t.Errorf("%s: renewed with token %d, had %d", kind, got, own)
+					}
+				}
+			})
+		})
+	}
+}
+
+// renewsWith takes a hold, lets Redis lose its record or not, and renews with the
+// token that known makes of its own. The renewal's token is the hold's from then.
+func renewsWith(t *testing.T, s server, kind agentenv.Kind, lose bool, known func(int64) int64) (own, got int64) {
+	t.Helper()
+	store, held := s.open(t, kind, resource), claim("a", 1)
+	own = take(t, store, held)
+	if lose {
+		s.raw.Del(t.Context(), lockKeys[kind]+":fence", lockKeys[kind]+":holders")
+		s.advance(t, time.Millisecond)
+	}
+	held.Token = known(own)
+	got = renew(t, store, held).Token
+	wantGrant(t, s, kind, grant{"a", got, "-", ""})
+	if again := renew(t, store, claim("a", 1)).Token; again != got {
+		t.Errorf("%s: renewed again with token %d, want %d", kind, again, got)
+	}
+	release(t, store, held)
+	return own, got
+}
+
+func TestMutexWithAGrantAfterItsOwnGetsANewToken(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		store := s.open(t, agentenv.Mutex, resource)
+		held := claim("a", 1)
+		held.Token = take(t, store, held)
+		later := held.Token + time.Hour.Microseconds()
+		s.raw.Set(t.Context(), mutexKey+":fence", later, time.Hour)
+		if got := renew(t, store, held).Token; got != later+1 {
+			t.Errorf("renewed with token %d though the last one was %d", got, later)
+		}
+	})
+}
+
+// A semaphore's fence that has fallen behind is raised, one that is ahead stays.
+func TestSemaphoreRaisesTheFenceOnly(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		ctx, store := t.Context(), s.open(t, agentenv.Semaphore, resource)
+		first := take(t, store, claim("a", 2))
+		second := take(t, store, claim("b", 2))
+		s.raw.Set(ctx, semaphoreKey+":fence", 5, time.Hour)
+		renew(t, store, claim("b", 2))
+		held := claim("a", 2)
+		held.Token = first
+		s.raw.HDel(ctx, semaphoreKey+":holders", "a")
+		if got := renew(t, store, held).Token; got != first {
+			t.Errorf("renewed with token %d, want %d", got, first)
+		}
+		if got := s.raw.Get(ctx, semaphoreKey+":fence").Val(); got != itoa(second) {
+			t.Errorf("the fence is %s, want the greatest token %d", got, second)
+		}
+	})
+}
+
 func TestTokensRiseThoughAllDataIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		store := s.open(t, agentenv.Mutex, resource)
