@@ -69,6 +69,24 @@ func TestOfferGivenBackFromDeepInTheQueueLeavesIt(t *testing.T) {
 	})
 }
 
+// The same of the second in line: it is not told to be the next one, the third is.
+func TestOfferGivenBackFromTheSecondPlaceTellsTheThird(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		store := s.open(t, agentenv.Mutex, resource)
+		take(t, store, claim("a", 1))
+		for _, owner := range []string{"b", "c", "d"} {
+			acquire(t, store, claim(owner, 1))
+		}
+		offered := listen(t, store, claim("c", 1))
+		release(t, store, claim("a", 1))
+		wakesWith(t, offered, lockagent.WakeOffer)
+		first, third := listen(t, store, claim("b", 1)), listen(t, store, claim("d", 1))
+		release(t, store, claim("c", 1))
+		wakesWith(t, first, lockagent.WakeOffer)
+		wakesWith(t, third, lockagent.WakeNext)
+	})
+}
+
 // Who answers an offer is a waiter no longer.
 func TestNothingIsLeftOfAWaiterThatHolds(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
@@ -80,6 +98,7 @@ func TestNothingIsLeftOfAWaiterThatHolds(t *testing.T) {
 			release(t, store, claim("a", 1))
 			wakesWith(t, wakes, lockagent.WakeOffer)
 			renew(t, store, claim("b", 1))
+			everyKeyExpires(t, s)
 			if n := s.raw.Exists(t.Context(), lock+":queue", lock+":waiters", lock+":heartbeats").Val(); n > 0 {
 				t.Errorf("%s: something is left of the waiter: %q", kind, keys(t, s.raw))
 			}

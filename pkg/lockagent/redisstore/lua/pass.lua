@@ -6,7 +6,7 @@
 -- is waited for, is published last.
 
 local passed = false
-if line and line[1] ~= me and line[2] ~= me then
+if line and line[2] ~= me then
   local first, second = line[1], line[2]
   local channel = lock .. ':wake:' .. first
   local claims = call('HMGET', waiters, first, second or first)

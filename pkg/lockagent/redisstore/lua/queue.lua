@@ -62,7 +62,7 @@ local function walk(visit)
     local claims, expiries = call('HMGET', waiters, unpack(chunk)), mutex and {}
     for i, owner in ipairs(chunk) do
       local claim = claim_of(claims[i])
-      if not claim or claim.offered then -- no other waiter can have an offer
+      if claim and claim.offered then -- no other waiter can have an answer to give
         expiries = expiries or call('ZMSCORE', lock, unpack(chunk))
       end
       if owner == holder or expiries and tonumber(expiries[i] or 0) > now then

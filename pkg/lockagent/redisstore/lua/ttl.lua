@@ -2,4 +2,4 @@
 -- would delete the key.
 
 local ttl = tonumber(ARGV[2]) or 0
-assert(ttl >= 1 and ttl < HOUR / 2 and ttl % 1 == 0, 'a time to live must be from 1 ms to 30 min')
+assert(ttl >= 1 and ttl < HOUR / 2, 'a time to live must be from 1 ms to 30 min')
