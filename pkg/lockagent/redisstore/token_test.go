@@ -79,7 +79,7 @@ func renewsWith(t *testing.T, s server, kind agentenv.Kind, lose bool, known fun
 	}
 	held.Token = known(own)
 	got = renew(t, store, held).Token
-	wantGrant(t, s, kind, grant{"a", got, "-", ""})
+	wantGrant(t, s, kind, grant{"a", got, ""})
 	if again := renew(t, store, claim("a", 1)).Token; again != got {
 		t.Errorf("%s: renewed again with token %d, want %d", kind, again, got)
 	}
@@ -93,7 +93,7 @@ func TestMutexWithAGrantAfterItsOwnGetsANewToken(t *testing.T) {
 		held := claim("a", 1)
 		held.Token = take(t, store, held)
 		later := held.Token + time.Hour.Microseconds()
-		s.raw.Set(t.Context(), mutexKey+":fence", itoa(later)+" x - pod=x", 30*24*time.Hour)
+		s.raw.Set(t.Context(), mutexKey+":fence", itoa(later)+" x pod=x", 30*24*time.Hour)
 		if got := renew(t, store, held).Token; got != later+1 {
 			t.Errorf("renewed with token %d though the last one was %d", got, later)
 		}

@@ -7,9 +7,9 @@
 --
 -- A script reads a key before it changes anything, so that a key of a wrong
 -- type ends it with everything as it was; only a renewal may then have prolonged
--- its own hold. And its first write is one that Redis
--- allows when it is out of memory (DEL, PEXPIRE, ZREM) wherever a hold is to be
--- kept or given up: after that one, the others are allowed too.
+-- its own hold. And its first write is one that Redis allows when it is out of
+-- memory (DEL, PEXPIRE, ZREM) wherever a hold is to be kept or given up: after
+-- that one, the others are allowed too.
 --
 -- After milliseconds of rest Redis runs a script cold, and then what a script
 -- defines costs more than what it does. So what happens most comes first, in
