@@ -11,7 +11,7 @@ const headSlack = time.Millisecond
 func (l *loop) queueAnew() {
 	l.rec = l.rec.wiped()
 	l.rec.Owner = l.newOwner()
-	l.leftBy = 0
+	l.leftBy, l.unanswered = 0, 0
 	l.queue()
 }
 
@@ -68,6 +68,7 @@ func (l *loop) acquired(r result) {
 // acquireAgain is for an outcome that is not known. The lock may be ours, so the
 // first retry is at once; then the store has a problem and is given time.
 func (l *loop) acquireAgain() {
+	l.unanswered = l.clock.Boot()
 	if l.next != acquire || l.failures == 0 {
 		l.plan(acquire, l.clock.Boot())
 		l.failures = 1

@@ -52,7 +52,8 @@ func (l *loop) start() {
 	if !beside {
 		l.rec.Opened = false
 	}
-	l.leftBy = l.nothingLeft(l.clock.Boot())
+	l.unanswered = l.clock.Boot() // the last process' requests are
+	l.leftBy = l.nothingLeft(l.unanswered)
 	l.log.Info("holdfast-agent starts", "version", l.version, "kind", l.cfg.Kind, "resource", l.cfg.Resource,
 		"ttl", l.cfg.TTL.String(), "margin", l.cfg.Margin.String(), "epoch", l.epoch, "app_may_run", beside)
 	switch {

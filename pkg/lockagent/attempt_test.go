@@ -125,6 +125,7 @@ func TestGivingUpIsFinishedByTheNextAgent(t *testing.T) {
 			t.Fatalf("problem %+v, queue %v: want it still leaving", p.state().Error, server.Queue())
 		}
 		next := p.killed().start()
+		sleep(time.Second)
 		next.wantGaveUp(lockagent.CodeBusy)
 		if diff := cmp.Diff(0, len(server.Queue())); diff != "" {
 			t.Errorf("queue (-want +got):\n%s", diff)

@@ -75,12 +75,13 @@ type loop struct {
 	offered  bool // an offer came while a call was under way
 	again    bool // so did a reason to acquire
 
-	queuedAt time.Duration // boot time
-	leftBy   time.Duration // boot time from when on nothing can be left of what was asked for; 0: nothing was
-	lastSent time.Duration // boot time before the latest request that got or renewed the hold
-	adopting bool          // the hold is of an earlier process, and not renewed yet
-	restart  bool          // once it is, restart the pod in place
-	shortTo  time.Duration // what a hold is cut to after TERM
+	queuedAt   time.Duration // boot time
+	unanswered time.Duration // boot time at which an acquire or confirm was given up last; 0: none of this owner's
+	leftBy     time.Duration // boot time from when on nothing can be left of what was asked for; 0: nothing was
+	lastSent   time.Duration // boot time before the latest request that got or renewed the hold
+	adopting   bool          // the hold is of an earlier process, and not renewed yet
+	restart    bool          // once it is, restart the pod in place
+	shortTo    time.Duration // what a hold is cut to after TERM
 
 	heir       *Heir // who asked for the hold at the latest renewal; nil: nobody
 	live       int64 // the ReplicaSet's revision as last read; 0: not known

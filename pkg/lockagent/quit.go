@@ -11,6 +11,10 @@ const (
 	// moment is so soon that a lock which can be free then is not called busy: it
 	// is also what the store asks for when it has not forgotten all the dead yet.
 	moment = 10 * time.Millisecond
+	// afterthought is how long after an answer of the store a request that was given
+	// up before may still be done: a server that has stood still does all that has
+	// reached it meanwhile, in an order of its own.
+	afterthought = time.Second
 )
 
 // busy ends the attempt because the store has said that the lock is not free.
@@ -43,12 +47,19 @@ func (l *loop) quit(why Code) {
 	l.plan(quit, l.clock.Boot())
 }
 
+// hasQuit leaves once more where a request in the owner's name has lately been
+// given up without an answer.
 func (l *loop) hasQuit(r result) {
-	if r.err != nil {
+	now := l.clock.Boot()
+	switch {
+	case r.err != nil:
 		l.retry(quit, renewBackoff)
-		return
+	case l.unanswered > 0 && now-l.unanswered < l.cfg.TTL:
+		l.unanswered = 0
+		l.plan(quit, now+afterthought)
+	default:
+		l.gaveUp(nil)
 	}
-	l.gaveUp(nil)
 }
 
 // nothingLeft is the boot time at which all that was asked for until then has

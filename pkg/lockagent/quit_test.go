@@ -165,6 +165,38 @@ func TestTimeoutWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+// A store that has stood still does all that has reached it, the release before
+// the acquire that was sent before it.
+func TestTimeoutOfAStoreThatStoodStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memstore.NewServer()
+		holder, claim := other(t, server, "other", 3*time.Hour)
+		p := newPod(t, server, waitTimeout(22*time.Second)).init().start()
+		sleep(15 * time.Second)
+		const still = 15 * time.Second // from here on: a heartbeat is given up in it, and the time is over
+		goesOn := time.Now().Add(still)
+		p.store.Intercept(func(ctx context.Context, c memstore.Call, do func()) error {
+			left := time.Until(goesOn)
+			if left > 0 && c.Op == "acquire" {
+				time.AfterFunc(left+10*time.Millisecond, do)
+				return memstore.Silent(ctx, c, do)
+			}
+			select {
+			case <-time.After(left):
+				do()
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		if _, err := holder.Release(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+		sleep(still + 5*time.Second)
+		p.wantGaveUp(lockagent.CodeWaitTimeout)
+	})
+}
+
 func grantAndLose(_ context.Context, _ memstore.Call, do func()) error {
 	do()
 	return errors.New("connection reset by peer")

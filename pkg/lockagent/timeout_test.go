@@ -84,7 +84,7 @@ func TestTimeoutOverRestarts(t *testing.T) {
 			if next.state().GaveUp() {
 				t.Fatal("gave up before its time")
 			}
-			sleep(time.Millisecond)
+			sleep(time.Millisecond + time.Second) // which is for requests of the agent before
 			next.wantGaveUp(lockagent.CodeWaitTimeout)
 		})
 	}
@@ -104,7 +104,9 @@ func TestTimeoutOverRestarts(t *testing.T) {
 		other(t, server, "other", 3*time.Hour)
 		next := newPod(t, server, waitTimeout(2*time.Minute)).init().start().killed()
 		sleep(3 * time.Minute)
-		next.start().wantGaveUp(lockagent.CodeWaitTimeout)
+		next.start()
+		sleep(time.Second)
+		next.wantGaveUp(lockagent.CodeWaitTimeout)
 	})
 	bubble(t, "of the machine: the clock is another", func(t *testing.T) {
 		server := memstore.NewServer()

@@ -127,10 +127,33 @@ func TestABusyLockCountsAgainstTheBackoffLimit(t *testing.T) {
 }
 
 // The time counts from queueing: an agent that is killed takes the pod with it, which
-// restarts in place and waits on for what is left.
-func TestAWaitTimeoutOutlivesItsAgent(t *testing.T) {
+// restarts in place and waits on for what is left; a gate that is killed is started
+// again, and fails the pod only with its own exit code.
+func TestAWaitTimeoutOutlivesWhoWaits(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
+	for name, victim := range map[string]func(*trial, *corev1.Pod) process{
+		"the agent is killed": (*trial).agentOf,
+		"the gate is killed":  (*trial).waitingGateOf,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begin(t).mustTimeOut(victim)
+		})
+	}
+}
+
+// waitingGateOf finds the gate of a pod, which has only the name of its host to know it by.
+func (s *trial) waitingGateOf(pod *corev1.Pod) (found process) {
+	s.t.Helper()
+	s.eventually(startWithin, "the gate of "+pod.Name+" runs", func() bool {
+		found = findProcess("/holdfast-agent\x00gate\x00", "HOSTNAME="+pod.Name+"\x00")
+		return found != 0
+	})
+	return found
+}
+
+func (s *trial) mustTimeOut(victim func(*trial, *corev1.Pod) process) {
+	s.t.Helper()
 	const timeout, kill = 30 * time.Second, 25 * time.Second
 	s.pod("holder", mutex(lockName))
 	s.awaitLives(startWithin, 1)
@@ -138,16 +161,15 @@ func TestAWaitTimeoutOutlivesItsAgent(t *testing.T) {
 	s.awaitWaiters(1)
 	begin := boot()
 	pod := s.podsOf("late")[0]
-	agent := s.agentOf(&pod)
 	pause(kill - (boot() - begin))
-	s.signal(agent, syscall.SIGKILL)
+	s.signal(victim(s, &pod), syscall.SIGKILL)
 	how := s.awaitJob(startWithin, "late")
 	if took := boot() - begin; took < timeout-time.Second || took > timeout+kill-5*time.Second {
-		t.Errorf("the Job failed %s after its pod had queued, want %s; it would be %s had the agent counted anew", took, timeout, timeout+kill)
+		s.t.Errorf("the Job failed %s after its pod had queued, want %s; it would be %s had the agent counted anew", took, timeout, timeout+kill)
 	}
 	s.mustHaveFailedBusy("late", how, "wait_timeout")
 	if n := s.waiters(); n != 0 || len(s.lives()) != 1 {
-		t.Errorf("%d in the queue, %d apps have run; want none, and the holder's", n, len(s.lives()))
+		s.t.Errorf("%d in the queue, %d apps have run; want none, and the holder's", n, len(s.lives()))
 	}
 }
 
