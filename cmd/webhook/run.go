@@ -62,15 +62,15 @@ func newServer(o options, log *slog.Logger) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	cert, err := loadCertificate(o.tlsCert, o.tlsKey)
-	if err != nil {
-		return nil, err
-	}
 	cluster, err := clusterConfig(o.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	owners, err := ownerLookup(cluster)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := loadCertificate(o.tlsCert, o.tlsKey)
 	if err != nil {
 		return nil, err
 	}

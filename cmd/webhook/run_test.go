@@ -164,6 +164,7 @@ func TestCannotStart(t *testing.T) {
 		"bad settings":          {[]string{"--config", filepath.Join(dir, "bad.yaml"), "--cert-dir", dir}, exitUsage, "must be WebhookSettings"},
 		"no certificate":        {[]string{"--config", settings, "--cert-dir", t.TempDir()}, exitUsage, "config/README.md says how to make one"},
 		"certificate, no key":   {[]string{"--config", settings, "--tls-cert", "x"}, exitUsage, "go together"},
+		"no kubeconfig":         {[]string{"--config", settings, "--cert-dir", dir, "--kubeconfig", "/nowhere"}, exitUsage, "--kubeconfig=/nowhere"},
 		"an unknown flag":       {[]string{"--conf", settings}, exitUsage, "flag provided but not defined"},
 		"an argument":           {[]string{"serve"}, exitUsage, `takes no arguments, but got ["serve"]`},
 		"a port that is taken":  {append(none, "--config", settings, "--cert-dir", dir, "--listen", taken.Addr().String()), exitFailed, "--listen=" + taken.Addr().String() + ": listen tcp"},

@@ -88,7 +88,10 @@ func undoOf(server *redistest.Server, change func(*corev1.PodSpec), watched time
 			t.Errorf("%s runs, want the old pod %s: nobody has deleted it", last.pod, old)
 		}
 		gaps := handoffs(s.lives())
-		t.Logf("without any app for %v", gaps)
+		t.Logf("from one pod's app to the other's: %v", gaps)
+		if last := gaps[len(gaps)-1]; watched == 0 { // else the app of the other one may have crashed long before
+			figure(handover, "an undo: end of the undone app → first line of the old one", "s", last.Seconds())
+		}
 	}
 }
 
