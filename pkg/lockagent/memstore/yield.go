@@ -58,6 +58,9 @@ func (l *lock) ask(c lockagent.Claim) (pod string, again time.Duration) {
 	if wait := l.queue[l.place(c.Owner)].since.Add(askAfter).Sub(now); wait > 0 {
 		return "", wait
 	}
+	if l.ears[c.Owner] == nil { // it would ask in vain
+		return "", 0
+	}
 	l.questions[c.Workload] = &question{holder: holder, heir: c.Owner, asked: now, ends: now.Add(askLasts)}
 	return l.tell(holder), 0
 }
@@ -70,7 +73,7 @@ func (l *lock) inherit(q *question, c lockagent.Claim) (pod string, again time.D
 	case h == nil:
 		l.settle(c.Workload, time.Time{})
 	case q.heir == c.Owner || c.Revision <= h.claim.Revision:
-	case l.heir(q.heir, h) != nil:
+	case l.heir(q.heir, h) != nil || l.ears[c.Owner] == nil:
 		return "", askAfter
 	default:
 		q.heir = c.Owner
@@ -136,7 +139,7 @@ func (l *lock) asks(c lockagent.Claim, h *hold) *lockagent.Heir {
 		return nil
 	}
 	return &lockagent.Heir{
-		Owner: q.heir, Question: strconv.FormatInt(q.asked.UnixMilli(), 10),
+		Owner: q.heir, Question: strconv.FormatInt(q.asked.UnixMicro(), 10),
 		Pod: w.claim.Pod, Revision: w.claim.Revision,
 	}
 }

@@ -22,7 +22,7 @@ import "github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 // the revisions of a workload know each other. What they ask of each other is in
 // one more key, which expires with the question:
 //
-//	K:yield:WORKLOAD  hash     holder and heir, its owner ids, and at, in ms: the holder is asked to yield to the heir
+//	K:yield:WORKLOAD  hash     holder and heir, its owner ids, and at, in µs: the holder is asked to yield to the heir
 //	                           answered: there was an answer a moment ago, and holds from this token on are left alone
 //
 // lock:{R} and semaphore:{R} are what other programs use that lock in Redis the

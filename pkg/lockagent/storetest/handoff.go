@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
@@ -77,13 +78,23 @@ var handoff = map[string]func(*scene){
 		c.asks("a")
 		a.wantHeir(c)
 	},
-	"an heir that does not listen is none": func(s *scene) {
+	"a waiter that does not listen asks nobody, and is nobody's heir": func(s *scene) {
 		a, b := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2))
 		a.takes()
 		b.waits(1)
 		s.pass(askAfter)
+		b.asks("")
+		ctx, cancel := context.WithCancel(context.Background())
+		if _, err := b.store.Listen(ctx, b.claim); err != nil {
+			s.Fatal(err)
+		}
 		b.asks("a")
-		a.wantHeir(nil)
+		cancel()
+		s.eventually("b is no heir any more", func() bool {
+			r, err := a.store.Renew(s.ctx(), a.claim)
+			a.outcome("renew", r, err, lockagent.Held)
+			return r.Heir == nil
+		})
 	},
 	"when the heir leaves before the transfer, the holder keeps its hold": func(s *scene) {
 		for _, o := range [][2]*owner{
@@ -262,46 +273,4 @@ var handoff = map[string]func(*scene){
 			tc.c.releases(true)
 		}
 	},
-}
-
-// of makes the owner a pod of a workload.
-func of(workload string, revision int64) func(*lockagent.Claim) {
-	return func(c *lockagent.Claim) { c.Workload, c.ReplicaSet, c.Revision = workload, workload+"-rs", revision }
-}
-
-// asks calls again, and expects to have asked the pod to yield.
-func (o *owner) asks(pod string) lockagent.Answer {
-	o.s.Helper()
-	a := o.acquire()
-	if a.Granted || a.Asked != pod {
-		o.s.Fatalf("%s: got %+v, want to wait, having asked %q", o.name, a, pod)
-	}
-	return a
-}
-
-// wantHeir renews, and expects to be asked by the heir, or by nobody.
-func (o *owner) wantHeir(heir *owner) lockagent.Heir {
-	o.s.Helper()
-	r, err := o.store.Renew(o.s.ctx(), o.claim)
-	o.outcome("renew", r, err, lockagent.Held)
-	switch {
-	case heir == nil && r.Heir == nil:
-		return lockagent.Heir{}
-	case heir == nil || r.Heir == nil || r.Heir.Owner != heir.claim.Owner || r.Heir.Question == "" ||
-		r.Heir.Pod != heir.claim.Pod || r.Heir.Revision != heir.claim.Revision:
-		o.s.Fatalf("%s is asked by %+v, want %+v", o.name, r.Heir, heir)
-	}
-	return *r.Heir
-}
-
-// transfers expects the outcome.
-func (o *owner) transfers(heir lockagent.Heir, want lockagent.Outcome) {
-	o.s.Helper()
-	got, err := o.store.Transfer(o.s.ctx(), o.claim, heir)
-	if err != nil {
-		o.s.Fatalf("%s: %v", o.name, err)
-	}
-	if got != want {
-		o.s.Fatalf("%s: transfer gives %q, want %q", o.name, got, want)
-	}
 }

@@ -43,7 +43,7 @@ local function inherit(of, owner, claim)
   if not who or not holds(of) then
     settle(0)
   elseif owner ~= me and revision_of(claim.who) > revision_of(who) then
-    if heir(owner, revision_of(who)) then
+    if heir(owner, revision_of(who)) or not hears(me) then
       return nil, PATIENCE
     end
     call('HSET', asking, 'heir', me)
@@ -67,8 +67,11 @@ local function question(claim)
   if queued < PATIENCE then
     return nil, PATIENCE - queued
   end
+  if not hears(me) then -- it would ask in vain
+    return
+  end
   call('DEL', asking)
-  call('HSET', asking, 'holder', of, 'heir', me, 'at', int(now))
+  call('HSET', asking, 'holder', of, 'heir', me, 'at', int(micros))
   call('PEXPIRE', asking, ANSWER)
   return tell(of, who)
 end

@@ -20,12 +20,15 @@ local function settle(token)
   call('PEXPIRE', asking, QUIET)
 end
 
+local function hears(owner)
+  return call('PUBSUB', 'NUMSUB', lock .. ':wake:' .. owner)[2] > 0
+end
+
 -- What the waiter claims that may have a hold of the revision; nothing if it is
 -- older, is not there any more, or does not hear.
 local function heir(owner, revision)
   local claim = not holds(owner) and claim_of(call('HGET', waiters, owner))
-  if claim and not claim.offered and revision_of(claim.who) > revision
-    and call('PUBSUB', 'NUMSUB', lock .. ':wake:' .. owner)[2] > 0 then
+  if claim and not claim.offered and revision_of(claim.who) > revision and hears(owner) then
     return claim
   end
 end
