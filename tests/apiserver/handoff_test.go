@@ -56,8 +56,14 @@ func TestPodsKnowTheRevisionOfTheirReplicaSet(t *testing.T) {
 					"HOLDFAST_REPLICASET": string(rs.UID), "HOLDFAST_WORKLOAD": string(rs.OwnerReferences[0].UID),
 				}
 			}
-			if diff := cmp.Diff(want, handoffOf(t, c.mustCreate(t, namespace, newPod(mutex, of(rs))))); diff != "" {
-				t.Errorf("the agent is told (-want +got):\n%s", diff)
+			for _, options := range []metav1.CreateOptions{{}, {DryRun: []string{metav1.DryRunAll}}} {
+				pod, err := c.CoreV1().Pods(namespace).Create(t.Context(), newPod(mutex, of(rs)), options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, handoffOf(t, pod)); diff != "" {
+					t.Errorf("the agent is told, dry run %v (-want +got):\n%s", options.DryRun, diff)
+				}
 			}
 			_, err := c.create(t, namespace, newPod(map[string]string{"holdfast.dev/mutex": "m", "holdfast.dev/handoff": "rollout"}, of(rs)))
 			if tc.want != (err == nil) || err != nil && !strings.Contains(err.Error(), "metadata.annotations[holdfast.dev/handoff]") {

@@ -134,14 +134,10 @@ func TestRevisionsArePublishedByOneReplica(t *testing.T) {
 		t.Errorf("leaders are %q, want the first alone", got)
 	}
 
-	if err := server.Freeze(); err != nil {
-		t.Fatal(err)
-	}
-	c.setRevision(t, used, "4")
-	eventually(t, func() bool { return first.metric(t, "holdfast_revisions_failures_total") != "0" })
-	if err := server.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	away(t, server, func() {
+		c.setRevision(t, used, "4")
+		eventually(t, func() bool { return first.metric(t, "holdfast_revisions_failures_total") != "0" })
+	})
 	eventually(t, func() bool { return published(used) == "4" })
 
 	if err := first.stop(); err != nil {
@@ -153,10 +149,43 @@ func TestRevisionsArePublishedByOneReplica(t *testing.T) {
 	if got := second.metric(t, leader); got != "1" {
 		t.Errorf("the second publishes, and says %q of whether it is the leader", got)
 	}
+	c.mustSurviveLoss(t, second)
 	for _, w := range []*webhook{first, second} {
 		if log := w.log.String(); strings.Contains(log, "forbidden") {
 			t.Errorf("config/rbac.yaml lacks something:\n%s", log)
 		}
+	}
+}
+
+// away has Redis answer nothing meanwhile.
+func away(t *testing.T, server *redistest.Server, meanwhile func()) {
+	t.Helper()
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	meanwhile()
+	if err := server.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustSurviveLoss takes the Lease away from a replica, as an API server does that
+// is away for long: it publishes no more, admits all the same, and comes back.
+func (c *cluster) mustSurviveLoss(t *testing.T, w *webhook) {
+	t.Helper()
+	leases := c.CoordinationV1().Leases("holdfast-system")
+	lease, err := leases.Get(t.Context(), revisions.LeaseName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime = new("another"), new(metav1.NowMicro())
+	if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return w.metric(t, "holdfast_revisions_leader") == "0" })
+	eventually(t, func() bool { return w.metric(t, "holdfast_revisions_leader") == "1" })
+	if !strings.Contains(w.log.String(), "publishing of revisions has ended and starts again") {
+		t.Error("the log does not say so")
 	}
 }
 
