@@ -11,10 +11,11 @@
 //
 // # What it costs
 //
-// One GET of metadata for a new pod of a Deployment. One watch of the metadata of
-// ReplicaSets, and one of injected pods, by the one replica of the program that
-// is the leader; of each object what is not needed here is dropped before it is
-// kept. One SET for each published ReplicaSet every two minutes.
+// One GET of metadata for a new pod of a Deployment. A watch of the metadata of
+// injected pods by each replica of the program, and of that of all ReplicaSets by
+// the leader; of each object what is not needed here is dropped before it is
+// kept: 4000 ReplicaSets took 10 MB. One SET for each published ReplicaSet every
+// two minutes.
 //
 // # When it fails
 //
