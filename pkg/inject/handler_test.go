@@ -2,9 +2,7 @@ package inject
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,9 +29,7 @@ type apiServer struct {
 
 func newAPIServer(t *testing.T) apiServer {
 	t.Helper()
-	return newAPIServerWith(t, func(context.Context, string, metav1.OwnerReference) (*Owner, error) {
-		return nil, errors.New("asked for nothing")
-	})
+	return newAPIServerWith(t, lookUpTestOwner)
 }
 
 func newAPIServerWith(t *testing.T, owners OwnerLookup) apiServer {

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,16 @@ func testPod(pairs ...string) *corev1.Pod {
 	}
 }
 
+// testOwner is whose every pod of a ReplicaSet is.
+var testOwner = &Owner{
+	ReplicaSet: "6f1b4b0e-9c9f-4b43-8d53-0d8c8d0f4c11", Workload: "c0a8e6a4-3f6e-4a53-9a3e-52b1f0c3f6d7", Revision: 3,
+}
+
+// lookUpTestOwner is an [OwnerLookup].
+func lookUpTestOwner(context.Context, string, metav1.OwnerReference) (*Owner, error) {
+	return testOwner, nil
+}
+
 // mustInject parses and mutates a copy of pod.
 func mustInject(t testing.TB, pod *corev1.Pod, settings *Settings) *corev1.Pod {
 	t.Helper()
@@ -51,6 +62,13 @@ func mustInject(t testing.TB, pod *corev1.Pod, settings *Settings) *corev1.Pod {
 	}
 	if req == nil {
 		t.Fatal("nothing was asked for")
+	}
+	var owner *Owner
+	if req.needsOwner(&pod.ObjectMeta) != nil {
+		owner = testOwner
+	}
+	if errs := req.belongTo(owner); len(errs) > 0 {
+		t.Fatalf("denied: %v", errs.ToAggregate())
 	}
 	out := pod.DeepCopy()
 	Mutate(out, req, settings)
