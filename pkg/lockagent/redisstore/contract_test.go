@@ -16,11 +16,20 @@ func TestContractOnMiniredis(t *testing.T) {
 
 func TestContractOnRedis(t *testing.T) { contract(t, startReal(t)) }
 
-func TestContractOverTLS(t *testing.T) { contract(t, startTLS(t)) }
+func TestContractOverTLS(t *testing.T) {
+	t.Parallel()
+	contract(t, startTLS(t))
+}
 
-func TestContractUnderSentinels(t *testing.T) { contract(t, startSentinels(t)) }
+func TestContractUnderSentinels(t *testing.T) {
+	t.Parallel()
+	contract(t, startSentinels(t))
+}
 
-func TestContractOnACluster(t *testing.T) { contract(t, startCluster(t)) }
+func TestContractOnACluster(t *testing.T) {
+	t.Parallel()
+	contract(t, startCluster(t))
+}
 
 // contract gives a server that is emptied each time to the rules.
 func contract(t *testing.T, s server) {

@@ -1,4 +1,5 @@
-// Package redisstore is a [lockagent.Store] on one Redis, 6.2 or later.
+// Package redisstore is a [lockagent.Store] on Redis 6.2 or later, or Valkey: one
+// server, one under Sentinels, or a Cluster.
 //
 // # The way of a call
 //
@@ -25,6 +26,16 @@
 // when it is run again. After an answer, whatever it was, a hold that began since
 // is left alone for half a minute. Owners without a workload run other scripts,
 // and pay nothing for this.
+//
+// # The way to the server
+//
+// An address (address.go) may stand for several servers, of which one has the
+// lock's keys now. A link (link.go) is the way there: one client with one
+// connection, and a finder (finder.go, sentinels.go) that says where each new
+// connection is to lead. A call that a server refuses for being the wrong one is
+// made again where it points to. Logins and certificates (login.go, tls.go) are
+// read for each connection. Before the first hold a server is looked at
+// (fitness.go), and what begins a hold may wait for replicas (replicas.go).
 //
 // # Failure
 //

@@ -40,7 +40,11 @@ var redisCodes = map[string]lockagent.Code{
 
 // codeOfRedis finds the first such word.
 func codeOfRedis(text string) lockagent.Code {
-	if strings.Contains(text, "The user executing the script can't") { // NOPERM inside a script
+	if strings.HasPrefix(text, "ASK ") { // a slot of a cluster is moving
+		return lockagent.CodeNotWritable
+	}
+	// NOPERM inside a script: up to 7.0, and from 7.2 on.
+	if strings.Contains(text, "The user executing the script can't") || strings.Contains(text, "ACL failure in script") {
 		return lockagent.CodeNoPermission
 	}
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {

@@ -65,6 +65,8 @@ func TestErrorsOfRedisHaveCodes(t *testing.T) {
 		"NOAUTH Authentication required.":                                             lockagent.CodeWrongPassword,
 		"NOPERM this user has no permissions to run the 'evalsha' command":            lockagent.CodeNoPermission,
 		"ERR The user executing the script can't run this command or subcommand":      lockagent.CodeNoPermission,
+		"ERR ACL failure in script: User x has no permissions to run the 'get'":       lockagent.CodeNoPermission,
+		"CLUSTERDOWN Hash slot not served":                                            lockagent.CodeNotWritable,
 		"OOM command not allowed when used memory > 'maxmemory'.":                     lockagent.CodeOutOfMemory,
 		"ERR Error running script (call to f_1): @user_script:12: -OOM command not":   lockagent.CodeOutOfMemory,
 		"READONLY You can't write against a read only replica.":                       lockagent.CodeNotWritable,

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"net"
-	"strings"
 	"sync"
 )
 
@@ -80,5 +79,5 @@ func reachable(from, to string) string {
 	if host, _, err = net.SplitHostPort(from); err != nil {
 		return to
 	}
-	return net.JoinHostPort(strings.Trim(host, "[]"), port)
+	return net.JoinHostPort(host, port)
 }

@@ -35,18 +35,20 @@ type caller interface {
 }
 
 // maxHops bounds how often one call is sent on: to the node that has the slot,
-// from there once more while the slot moves, and again for a connection that
-// ended meanwhile.
-const maxHops = 5
+// from there once more when the slot has just moved, and again for a connection
+// that ended meanwhile.
+const maxHops = 4
 
 // do makes a call. What it can end with, and what follows:
 //
 //	MOVED, in a cluster    made again, there; connections to elsewhere end
-//	ASK, in a cluster      made again, there, this once
 //	READONLY, CLUSTERDOWN  connections end, and the next one is to whoever is primary then
 //	a connection that was ended, as above, by another call: made again
 //	another network error  an error; the next connection is made to another node
 //	all else               the answer, or an error
+//
+// While a slot moves, its keys answer nobody who asks for several of them
+// (TRYAGAIN, ASK): the caller has to try again later.
 //
 // A call may be made twice, for scripts may.
 func (l *link) do(ctx context.Context, call func(caller) error) error {
@@ -58,9 +60,6 @@ func (l *link) do(ctx context.Context, call func(caller) error) error {
 		if err = call(l.client); err == nil {
 			return nil
 		}
-		if addr, asked := redis.IsAskError(err); asked {
-			return l.ask(addr, call)
-		}
 		if !l.follow(err) || ctx.Err() != nil {
 			return err
 		}
@@ -70,12 +69,8 @@ func (l *link) do(ctx context.Context, call func(caller) error) error {
 
 // pinned makes a call on one connection that nothing else uses meanwhile.
 func (l *link) pinned(ctx context.Context, call func(caller) error) error {
-	return l.do(ctx, func(c caller) error {
-		client, ok := c.(*redis.Client)
-		if !ok { // a connection already
-			return call(c)
-		}
-		conn := client.Conn()
+	return l.do(ctx, func(caller) error {
+		conn := l.client.Conn()
 		defer func() { _ = conn.Close() }()
 		return call(conn)
 	})
@@ -123,12 +118,6 @@ func (l *link) visit(call func(caller) error) error {
 	return l.at(reachable(from, to), func(c *redis.Conn) error { return call(c) })
 }
 
-// ask makes a call on the node to which the slot is moving just now.
-func (l *link) ask(addr string, call func(caller) error) error {
-	from, _ := l.conns.last()
-	return l.at(reachable(from, addr), func(c *redis.Conn) error { return call(asking{c}) })
-}
-
 // at makes a call on a server of its own choice, on a connection of its own.
 func (l *link) at(addr string, call func(*redis.Conn) error) error {
 	client := l.bare(addr, l.options)
@@ -149,20 +138,6 @@ func (l *link) bare(addr string, options redis.Options) *redis.Client {
 		return l.secured(ctx, conn, addr)
 	}
 	return redis.NewClient(&options)
-}
-
-// asking says before each script that the node is to answer although the slot is
-// not its own yet.
-type asking struct{ *redis.Conn }
-
-func (a asking) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	a.Do(ctx, "ASKING")
-	return a.Conn.Eval(ctx, script, keys, args...)
-}
-
-func (a asking) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	a.Do(ctx, "ASKING")
-	return a.Conn.EvalSha(ctx, sha, keys, args...)
 }
 
 // dial connects to whoever is the primary now. Of a cluster's nodes it takes the

@@ -23,9 +23,10 @@ func replica(t *testing.T, of *redistest.Server) *redistest.Server {
 }
 
 func TestAHoldBeginsOnlyWhenReplicasHaveIt(t *testing.T) {
+	t.Parallel()
 	primary := redistest.Start(t)
 	second := replica(t, primary)
-	const ttl = 1200 * time.Millisecond
+	const ttl = 6 * time.Second
 	short := func(owner string, token int64) lockagent.Claim {
 		return lockagent.Claim{Owner: owner, Permits: 1, TTL: ttl, Token: token}
 	}

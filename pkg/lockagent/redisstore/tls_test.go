@@ -3,7 +3,6 @@ package redisstore_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent"
@@ -105,14 +104,4 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func TestAClusterIsToldFromOneServer(t *testing.T) {
-	c := redistest.StartCluster(t)
-	i := c.Owner(t, mutexKey)
-	store := open(t, redisstore.Options{URL: c.Primaries[(i+1)%3].URL()})
-	_, err := store.Acquire(t.Context(), claim("a", 1))
-	if err == nil || !strings.Contains(err.Error(), "redis+cluster://") {
-		t.Errorf("got %v, want it to say which address is right", err)
-	}
 }
