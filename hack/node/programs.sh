@@ -13,6 +13,29 @@ pods=10.88.0.0/16
 services=10.96.0.0/16
 bridge=hfbr0
 
+# One node at a time on a machine, whose bridge and ports have fixed names. Who
+# starts or ends it, or tests on it, has a lock on this file; it says which state
+# folder is that of the node that is up.
+claims=/run/lock/holdfast-node
+
+# claim takes the lock, unless a caller of this script has it.
+claim() {
+  [ "${HOLDFAST_NODE_CLAIMED:-}" != 1 ] || return 0
+  mkdir -p "${claims%/*}"
+  exec 9>>"$claims"
+  flock --nonblock 9 || {
+    echo "node: somebody else uses the node of this machine: another 'make e2e', or 'up' or 'down' (lock: $claims)" >&2
+    return 1
+  }
+}
+
+# elsewhere prints the state folder of the node that is up, if it is not this one.
+elsewhere() {
+  local mine=$state state
+  state=$(cat "$claims" 2>/dev/null)
+  if [ -n "$state" ] && [ "$state" != "$mine" ] && running apiserver; then echo "$state"; fi
+}
+
 bin= # the folder of the programs
 find_programs() { bin=$("$(dirname "${BASH_SOURCE[0]}")/build"); }
 
@@ -20,7 +43,7 @@ find_programs() { bin=$("$(dirname "${BASH_SOURCE[0]}")/build"); }
 start() { # NAME COMMAND...
   local name=$1
   shift
-  setsid "$@" >>"$state/logs/$name.log" 2>&1 </dev/null &
+  setsid "$@" >>"$state/logs/$name.log" 2>&1 </dev/null 9>&- &
   echo $! >"$state/$name.pid"
 }
 
