@@ -133,23 +133,13 @@ func TestAWaitTimeoutOutlivesWhoWaits(t *testing.T) {
 	t.Parallel()
 	for name, victim := range map[string]func(*trial, *corev1.Pod) process{
 		"the agent is killed": (*trial).agentOf,
-		"the gate is killed":  (*trial).waitingGateOf,
+		"the gate is killed":  (*trial).gateOf,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begin(t).mustTimeOut(victim)
 		})
 	}
-}
-
-// waitingGateOf finds the gate of a pod, which has only the name of its host to know it by.
-func (s *trial) waitingGateOf(pod *corev1.Pod) (found process) {
-	s.t.Helper()
-	s.eventually(startWithin, "the gate of "+pod.Name+" runs", func() bool {
-		found = findProcess("/holdfast-agent\x00gate\x00", "HOSTNAME="+pod.Name+"\x00")
-		return found != 0
-	})
-	return found
 }
 
 func (s *trial) mustTimeOut(victim func(*trial, *corev1.Pod) process) {

@@ -38,6 +38,8 @@ type cluster struct {
 	host       string // this machine's address, as pods reach it
 	journals   string // folder on this machine and the node
 	revisions  *link  // from the webhook to where it publishes; nowhere, until a test says where
+
+	seesProcesses bool // those of the node's pods, among this machine's
 }
 
 func newCluster() (*cluster, error) {
@@ -46,8 +48,8 @@ func newCluster() (*cluster, error) {
 		host:       cmp.Or(os.Getenv("HOLDFAST_E2E_ADDRESS"), "10.88.0.1"),
 		journals:   cmp.Or(os.Getenv("HOLDFAST_E2E_JOURNALS"), "/var/tmp/holdfast-e2e"),
 	}
-	if c.kubeconfig == "" || os.Getuid() != 0 {
-		return nil, errors.New("no KUBECONFIG, or not root: run the suite with hack/e2e")
+	if c.kubeconfig == "" {
+		return nil, errors.New("no KUBECONFIG: run the suite with hack/e2e")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
 	if err != nil {

@@ -41,10 +41,7 @@ func TestWhatAPodCosts(t *testing.T) {
 		figure(cost, name+": probes by the kubelet, a minute", "", float64(now.probes-before[name].probes))
 		figure(cost, name+": events in the API, a minute", "", float64(now.events-before[name].events))
 	}
-	gate := findProcess("/holdfast-agent\x00gate\x00", "HOSTNAME=waiting\x00")
-	if gate == 0 {
-		t.Fatal("the waiting pod's gate does not run")
-	}
+	gate := s.gateOf(pods["waiting"])
 	figure(cost, "waiting: anonymous memory of the gate", "MiB", float64(gate.memory("RssAnon"))/(1<<20))
 }
 

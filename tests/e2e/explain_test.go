@@ -45,6 +45,9 @@ func (s *trial) explainPod(ctx context.Context, pod *corev1.Pod) {
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
 		s.t.Logf("  %s: ready %t, restarts %d, %s", c.Name, c.Ready, c.RestartCount, strings.Join(strings.Fields(c.State.String()), " "))
 	}
+	if status(pod, agentName).Name == "" {
+		return
+	}
 	log, err := shared.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: agentName, TailLines: new(int64(40))}).DoRaw(ctx)
 	s.t.Logf("  the agent says, error %v:\n%s", err, log)
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +13,9 @@ import (
 )
 
 // Two Deployments under one mutex: the second one waits however long it takes,
-// and starts right after the first one's end.
+// and starts within two seconds of the first one's end, which is nearly all the
+// node's. Nothing else runs meanwhile.
 func TestASecondDeploymentWaitsForTheEndOfTheFirst(t *testing.T) {
-	t.Parallel()
 	s := begin(t)
 	s.deployment("first", mutex(lockName))
 	s.awaitLives(startWithin, 1)
@@ -29,7 +30,15 @@ func TestASecondDeploymentWaitsForTheEndOfTheFirst(t *testing.T) {
 	if err := shared.AppsV1().Deployments(s.namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.mustHandOver(0)
+	before, after := s.mustHandOver(0)
+	want := 2 * time.Second
+	if floor := figureValues(figureFloor); len(floor) > 0 {
+		slowest := time.Duration(slices.Max(floor) * float64(time.Second))
+		want = max(want, freePlain+slowest)
+	}
+	if took := after.start - before.at("term", ""); took > want {
+		t.Errorf("the second one's app started %s after TERM to the first one's, want %s at most", took, want)
+	}
 }
 
 // What `kubectl get pods` says of a pod that waits: the gate is the last of the
@@ -55,28 +64,49 @@ func (s *trial) awaitWaiters(n int) {
 	s.eventually(startWithin, "a pod waits in line", func() bool { return s.waiters() == n })
 }
 
-// freeWithin is how soon after an app's end the next one has the lock, on a node
-// that has much else to do. An agent that may be ended with its app, and not
-// after it, cuts the hold short to five seconds, and on a busy node any may.
-const freeWithin = 10 * time.Second
-
 // ttl20 is the shortest TTL that stops an app.
 const ttl20 = 20 * time.Second
 
-// mustHandOver waits for the app after the n-th and checks that it got the lock
-// after the n-th app's end and soon enough, and started without delay.
+// holders is the lives under the trial's lock.
+func (s *trial) holders() []life {
+	s.t.Helper()
+	return slices.DeleteFunc(s.lives(), func(l life) bool { return l.lock != lockName })
+}
+
+// awaitHolders waits until n processes have been started under the trial's lock.
+func (s *trial) awaitHolders(within time.Duration, n int) []life {
+	s.t.Helper()
+	var lives []life
+	s.eventually(within, "the next app has started", func() bool {
+		lives = s.holders()
+		return len(lives) >= n
+	})
+	return lives
+}
+
+// awaitHandOver waits for the holder after the n-th, and checks that it got the
+// lock after the n-th app's end.
+func (s *trial) awaitHandOver(n int) (before, after life, granted time.Duration) {
+	s.t.Helper()
+	lives := s.awaitHolders(startWithin+ttl20, n+2)
+	before, after = lives[n], lives[n+1]
+	granted = grantedAt(s.t, after.token)
+	s.t.Logf("free %.3f s after the app's end, next app %.3f s after that", (granted - before.last).Seconds(), (after.start - granted).Seconds())
+	if granted < before.last {
+		s.t.Errorf("the lock was free %s before the app had ended", before.last-granted)
+	}
+	return before, after, granted
+}
+
+// mustHandOver is awaitHandOver, and checks that the lock was not left to its
+// TTL: the next one has it when TERM came to the agent or, in doubt, five seconds
+// later. TERM comes when the kubelet has seen the app's end, which on a busy node
+// takes it seconds: what Holdfast needs is for TestHowAPodsEndFreesTheLock to say.
 func (s *trial) mustHandOver(n int) (before, after life) {
 	s.t.Helper()
-	lives := s.awaitLives(startWithin+ttl20, n+2)
-	before, after = lives[n], lives[n+1]
-	granted := grantedAt(s.t, after.token)
-	free, gate := granted-before.last, after.start-granted
-	s.t.Logf("free %.3f s after the app's end, next app %.3f s after that", free.Seconds(), gate.Seconds())
-	if free < 0 {
-		s.t.Errorf("the lock was free %s before the app had ended", -free)
-	}
-	if free > freeWithin {
-		s.t.Errorf("the lock was free %s after the app's end, want %s at most", free, freeWithin)
+	before, after, granted := s.awaitHandOver(n)
+	if free := granted - before.last; free > ttl20/2 {
+		s.t.Errorf("the lock was free %s after the app's end, want %s at most", free, ttl20/2)
 	}
 	return before, after
 }

@@ -6,14 +6,16 @@
 // those journals, all on one clock, and by the keys in Redis; never by what an
 // agent says of itself.
 //
-// It runs as root on the machine of the node, whose processes it freezes, kills
-// and reads the clock of. `make e2e` makes such a node; kind is one too. Each
+// It runs on the machine of the node, whose clock is that of the journals. As
+// root it also freezes and kills processes of pods; where it cannot, the tests
+// that need it are skipped. `make e2e` makes such a node; kind is one too. Each
 // test has its own namespace, its own Redis, and its own link to it, which can
 // be cut. See hack/e2e for the variables.
 package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 	defer cancel()
 	var err error
 	if shared, err = newCluster(); err == nil {
-		err = shared.install(ctx)
+		err = errors.Join(shared.lookAround(ctx), shared.install(ctx))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

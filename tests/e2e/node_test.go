@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,7 @@ import (
 // A kubelet that is away and comes back finds the gate as it was: the app that
 // holds runs on, the one that waits goes on waiting.
 func TestAKubeletRestartChangesNothing(t *testing.T) {
-	kubelet := nodeCommand(t, "HOLDFAST_E2E_KUBELET")
+	kubelet := nodeCommand(t, kubeletVariable)
 	s := begin(t)
 	holding := s.pod("first", mutex(lockName))
 	s.awaitLives(startWithin, 1)
@@ -45,7 +47,7 @@ func TestAKubeletRestartChangesNothing(t *testing.T) {
 // When a node starts again, all apps on it have ended, and one of the two pods
 // holds, as before.
 func TestCaseB19ANodeThatStartsAgainHasOneHolder(t *testing.T) {
-	reboot := nodeCommand(t, "HOLDFAST_E2E_REBOOT")
+	reboot := nodeCommand(t, rebootVariable)
 	s := begin(t)
 	s.pod("first", mutex(lockName))
 	s.awaitLives(startWithin, 1)
@@ -66,8 +68,15 @@ func TestCaseB19ANodeThatStartsAgainHasOneHolder(t *testing.T) {
 	s.mustHandOver(1)
 }
 
+// The variables of commands that disturb the node.
+const (
+	kubeletVariable = "HOLDFAST_E2E_KUBELET"
+	rebootVariable  = "HOLDFAST_E2E_REBOOT"
+)
+
 // nodeCommand is a command of hack/e2e. Without it the test is skipped: not every
-// cluster lets its kubelet be stopped.
+// cluster lets its kubelet be stopped. A kubelet that starts takes every pod for
+// not ready until it has looked, so after all but a stop the webhook is awaited.
 func nodeCommand(t *testing.T, variable string) func(args ...string) {
 	t.Helper()
 	command := strings.Fields(os.Getenv(variable))
@@ -77,6 +86,14 @@ func nodeCommand(t *testing.T, variable string) func(args ...string) {
 	return func(args ...string) {
 		if out, err := exec.Command(command[0], append(command[1:], args...)...).CombinedOutput(); err != nil {
 			t.Errorf("%s %v: %v: %s", variable, args, err, out)
+		}
+		if slices.Equal(args, []string{"stop"}) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+		defer cancel()
+		if err := shared.untilInjecting(ctx); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -3,6 +3,9 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -36,13 +39,16 @@ func TestNotifyOnlyTells(t *testing.T) {
 	}
 }
 
-// With gate: none all replicas start and are ready; one of them holds.
+// With gate: none all replicas start, once their agent can be asked, and are
+// ready; one of them holds.
 func TestStandbyReplicasAreReady(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	const standby = "standby" // its apps may run side by side
+	asking := app("app")
+	asking.Command = []string{"sh", "-c", // its apps may run side by side, so they are under another lock
+		`printf 'GET /v1/held HTTP/1.0\r\n\r\n' | nc 127.0.0.1 8650 >/journal/answer-$HOSTNAME; exec /bin/app -lock=standby`}
 	for _, name := range []string{"one", "two", "three"} {
-		s.pod(name, mutex(lockName, "gate", "none"), apps(app("app", "-lock="+standby)))
+		s.pod(name, mutex(lockName, "gate", "none"), apps(asking))
 	}
 	for _, name := range []string{"one", "two", "three"} {
 		s.awaitReady(name)
@@ -52,6 +58,12 @@ func TestStandbyReplicasAreReady(t *testing.T) {
 	s.eventually(startWithin, "each app has looked", func() bool { return len(s.lives()) == 3 })
 	h := s.mustHold()
 	pause(time.Second)
+	for _, name := range []string{"one", "two", "three"} {
+		answer, err := os.ReadFile(filepath.Join(s.journal, "answer-"+name))
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.") {
+			t.Errorf("the first question of %s got %q, %v: want the API's answer", name, answer, err)
+		}
+	}
 	for _, l := range s.lives() {
 		if l.token == h.tokenText() || l.at("held", h.tokenText()) != 0 {
 			holders++

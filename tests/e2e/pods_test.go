@@ -58,9 +58,14 @@ func app(name string, flags ...string) corev1.Container {
 	}
 }
 
-// apps replaces the containers.
+// apps replaces the containers, of any number of pods.
 func apps(containers ...corev1.Container) func(*corev1.PodSpec) {
-	return func(spec *corev1.PodSpec) { spec.Containers = containers }
+	return func(spec *corev1.PodSpec) {
+		spec.Containers = nil
+		for _, c := range containers {
+			spec.Containers = append(spec.Containers, *c.DeepCopy())
+		}
+	}
 }
 
 func grace(seconds int64) func(*corev1.PodSpec) {

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,31 +17,43 @@ import (
 // process is one of this machine's, by its number.
 type process int
 
-// agentOf finds the agent of a pod among the machine's processes: it is the only
-// program that is told the pod's UID.
-func (s *trial) agentOf(pod *corev1.Pod) process {
+// agentOf finds the agent of a pod, and skips the test where the processes of the
+// node cannot be reached.
+func (s *trial) agentOf(pod *corev1.Pod) process { return s.processOf(pod, agentCommand...) }
+
+// gateOf finds the gate of a pod that waits.
+func (s *trial) gateOf(pod *corev1.Pod) process { return s.processOf(pod, gateCommand...) }
+
+var (
+	agentCommand = []string{"/holdfast-agent", "run"}
+	gateCommand  = []string{"/holdfast-agent", "gate"}
+)
+
+func (s *trial) processOf(pod *corev1.Pod, command ...string) process {
 	s.t.Helper()
+	if !shared.seesProcesses {
+		s.t.Skip("the node's processes cannot be reached: see hack/e2e")
+	}
 	var found process
-	s.eventually(startWithin, "the agent of "+pod.Name+" runs", func() bool {
-		found = findAgent(string(pod.UID))
+	s.eventually(startWithin, strings.Join(command, " ")+" runs in "+pod.Name, func() bool {
+		found = findProcess(pod, command...)
 		return found != 0
 	})
 	return found
 }
 
-func findAgent(uid string) process {
-	return findProcess("/holdfast-agent\x00run\x00", "HOLDFAST_POD_UID="+uid+"\x00")
-}
-
-// findProcess is one by its command line and a part of its environment, 0 if
-// there is none.
-func findProcess(command, variable string) process {
+// findProcess finds one among the machine's by its command, 0 if there is none.
+// The control group that the kubelet makes for a pod has its UID in its name,
+// with other dashes where systemd makes it.
+func findProcess(pod *corev1.Pod, command ...string) process {
+	want := strings.Join(command, "\x00") + "\x00"
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range folders {
-		if line, _ := os.ReadFile(filepath.Join(folder, "cmdline")); string(line) != command {
+		if line, _ := os.ReadFile(filepath.Join(folder, "cmdline")); string(line) != want {
 			continue
 		}
-		if environ, _ := os.ReadFile(filepath.Join(folder, "environ")); bytes.Contains(environ, []byte(variable)) {
+		groups, _ := os.ReadFile(filepath.Join(folder, "cgroup"))
+		if strings.Contains(strings.ReplaceAll(string(groups), "_", "-"), string(pod.UID)) {
 			n, _ := strconv.Atoi(filepath.Base(folder))
 			return process(n)
 		}
@@ -119,18 +129,4 @@ func (p process) memory(line string) int64 {
 		}
 	}
 	return 0
-}
-
-// stateJSON reads what an app of the pod would, also while none runs.
-func (p process) stateJSON() (state struct {
-	State    string
-	LastLoss *struct {
-		Reason string
-		Token  int64
-	}
-},
-) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/root/var/run/holdfast/state.json", p))
-	_ = json.Unmarshal(text, &state)
-	return state
 }

@@ -18,7 +18,9 @@ func TestCaseB38WithoutTheWebhookOnlyAnnotatedPodsAreRefused(t *testing.T) {
 	scaleWebhook(t, 0)
 	t.Cleanup(func() {
 		scaleWebhook(t, 2)
-		if err := shared.untilInjecting(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+		defer cancel()
+		if err := shared.untilInjecting(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -14,7 +14,7 @@ type journal struct {
 }
 
 func open(name string) *journal {
-	f, err := os.Create(filepath.Join("/journal", name))
+	f, err := os.Create(filepath.Join(folder, name))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -32,12 +32,6 @@ func (j *journal) write(event, detail string) {
 	now := boot()
 	j.size += int64(j.put(j.size, fmt.Sprintf("%d %s %s\n", now, event, detail)))
 	j.put(0, line(now))
-}
-
-// end is the last event.
-func (j *journal) end(code int) int {
-	j.write("end", fmt.Sprint(code))
-	return code
 }
 
 func (j *journal) put(at int64, text string) int {

@@ -9,10 +9,12 @@
 //	START start TOKEN   TOKEN is what the file "held" said, or "-"
 //	TIME held TOKEN     "held" has changed; "-" when it is gone
 //	TIME term           TERM came
+//	TIME release        it asks its agent to give the lock back
 //	TIME end CODE       the app ends by itself
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -25,24 +27,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const tick = 10 * time.Millisecond
+const (
+	folder = "/journal"
+	tick   = 10 * time.Millisecond
+)
+
+// app is what the flags say.
+type app struct {
+	lock, name     string
+	onTerm         string
+	run            time.Duration
+	until, release string // files in folder
+	then           string
+	exit, failures int
+	serve          string
+}
 
 func main() {
-	lock := flag.String("lock", "lock", "which `lock` the app believes to run under")
-	name := flag.String("name", "app", "`name` of this process within its pod")
-	onTerm := flag.String("on-term", "end", "what TERM does: end, ignore, or a `duration` to go on for")
-	run := flag.Duration("run", 0, "end after this `time`; 0 is never")
-	failures := flag.Int("failures", 0, "how many of the pod's first `runs` end with exit code 1")
+	var a app
+	flag.StringVar(&a.lock, "lock", cmp.Or(os.Getenv("LOCK"), "lock"), "which `lock` the app believes to run under")
+	flag.StringVar(&a.name, "name", "app", "`name` of this process within its pod")
+	flag.StringVar(&a.onTerm, "on-term", "end", "what TERM does: end, ignore, or a `duration` to go on for")
+	flag.DurationVar(&a.run, "run", 0, "end after this `time`; 0 is never")
+	flag.StringVar(&a.until, "until", "", "end once this `file` is there, beside the journals")
+	flag.StringVar(&a.release, "release", "", "give the lock back once this `file` is there, and run on")
+	flag.StringVar(&a.then, "then", "", "make this `file` at the end")
+	flag.IntVar(&a.exit, "exit", 0, "exit `code`")
+	flag.IntVar(&a.failures, "failures", 0, "how many of the pod's first `runs` end with exit code 1")
+	flag.StringVar(&a.serve, "serve", "", "answer every HTTP request at this `address` with 200")
 	flag.Parse()
 
-	file := fmt.Sprintf("%s~%s~%s~%d", *lock, os.Getenv("HOSTNAME"), *name, boot())
-	earlier := earlierRuns(*lock, *name)
-	j := open(file)
-	os.Exit(live(j, *onTerm, *run, earlier < *failures))
+	if a.earlierRuns() < a.failures {
+		a.exit = 1
+	}
+	if a.serve != "" {
+		go answer(a.serve)
+	}
+	os.Exit(a.live(open(fmt.Sprintf("%s~%s~%s~%d", a.lock, os.Getenv("HOSTNAME"), a.name, boot()))))
 }
 
 // live is the app's life. It returns the exit code.
-func live(j *journal, onTerm string, run time.Duration, failing bool) int {
+func (a app) live(j *journal) int {
 	begin := boot()
 	j.write("start", held())
 	terms := make(chan os.Signal, 8)
@@ -53,11 +78,11 @@ func live(j *journal, onTerm string, run time.Duration, failing bool) int {
 		select {
 		case <-terms:
 			j.write("term", "")
-			switch linger, err := time.ParseDuration(onTerm); {
-			case onTerm == "end":
-				return j.end(0)
+			switch linger, err := time.ParseDuration(a.onTerm); {
+			case a.onTerm == "end":
+				return a.end(j, 0)
 			case err == nil:
-				run = boot() - begin + linger
+				a.run = boot() - begin + linger
 			}
 		case <-ticks.C:
 			j.alive()
@@ -66,13 +91,31 @@ func live(j *journal, onTerm string, run time.Duration, failing bool) int {
 				last = now
 			}
 		}
-		if run > 0 && boot()-begin >= run {
-			if failing {
-				return j.end(1)
-			}
-			return j.end(0)
+		if a.release != "" && there(a.release) {
+			a.release = ""
+			j.write("release", "")
+			release(j)
+		}
+		if a.run > 0 && boot()-begin >= a.run || a.until != "" && there(a.until) {
+			return a.end(j, a.exit)
 		}
 	}
+}
+
+// end is the last of the journal, and then whatever waits for it may go on.
+func (a app) end(j *journal, code int) int {
+	j.write("end", fmt.Sprint(code))
+	if a.then != "" {
+		if err := os.WriteFile(filepath.Join(folder, a.then), nil, 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	return code
+}
+
+func there(file string) bool {
+	_, err := os.Stat(filepath.Join(folder, file))
+	return err == nil
 }
 
 // held is what the agent says, "-" if nothing.
@@ -86,12 +129,12 @@ func held() string {
 
 // earlierRuns counts the journals of the same job: pods of one Job share their
 // name up to the last dash.
-func earlierRuns(lock, name string) int {
+func (a app) earlierRuns() int {
 	pod := os.Getenv("HOSTNAME")
 	if i := strings.LastIndex(pod, "-"); i > 0 {
 		pod = pod[:i]
 	}
-	files, _ := filepath.Glob(fmt.Sprintf("/journal/%s~%s*~%s~*", lock, pod, name))
+	files, _ := filepath.Glob(fmt.Sprintf("%s/%s~%s*~%s~*", folder, a.lock, pod, a.name))
 	return len(files)
 }
 
