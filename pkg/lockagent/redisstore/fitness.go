@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -87,7 +88,7 @@ func (f *fitness) probe(ctx context.Context) error {
 	err := f.link.do(ctx, func(c caller) (err error) {
 		refused, err = c.Eval(ctx, probeScript, []string{f.key}, probes...).StringSlice()
 		if err == nil && f.wait > 0 {
-			err = c.Do(ctx, "WAIT", 0, 1).Err() // not for scripts
+			err = c.Wait(ctx, 0, time.Millisecond).Err() // not for scripts
 		}
 		return err
 	})
@@ -103,7 +104,7 @@ func (f *fitness) ask(ctx context.Context) (map[string]string, error) {
 	for _, section := range []string{"server", "memory", "replication"} {
 		var text string
 		err := f.link.do(ctx, func(c caller) (err error) {
-			text, err = c.Do(ctx, "INFO", section).Text()
+			text, err = c.Info(ctx, section).Result()
 			return err
 		})
 		var refused redis.Error

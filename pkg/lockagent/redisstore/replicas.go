@@ -33,9 +33,9 @@ func (s *Store) replicate(ctx context.Context, server caller) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		patience = min(patience, time.Until(deadline)/2)
 	}
-	have, err := server.Do(ctx, "WAIT", s.wait, max(patience, time.Millisecond).Milliseconds()).Int()
-	if err == nil && have < s.wait {
-		return errNotReplicated{have, s.wait}
+	have, err := server.Wait(ctx, s.wait, max(patience, time.Millisecond)).Result()
+	if err == nil && int(have) < s.wait {
+		return errNotReplicated{int(have), s.wait}
 	}
 	return err
 }

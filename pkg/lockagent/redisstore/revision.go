@@ -32,7 +32,7 @@ func revisionKey(namespace, replicaSet string) string {
 func (s *Store) Revision(ctx context.Context, c lockagent.Claim) (int64, error) {
 	var revision int64
 	err := s.link.visit(func(server caller) (err error) {
-		revision, err = server.Do(ctx, "GET", revisionKey(c.Namespace, c.ReplicaSet)).Int64()
+		revision, err = server.Get(ctx, revisionKey(c.Namespace, c.ReplicaSet)).Int64()
 		return err
 	})
 	switch {
@@ -68,7 +68,7 @@ func OpenPublisher(o Options) (*Publisher, error) {
 // has. The last one who says so counts.
 func (p *Publisher) Publish(ctx context.Context, namespace, replicaSet string, revision int64) error {
 	err := p.link.visit(func(server caller) error {
-		return server.Do(ctx, "SET", revisionKey(namespace, replicaSet), strconv.FormatInt(revision, 10), "PX", RevisionTTL.Milliseconds()).Err()
+		return server.Set(ctx, revisionKey(namespace, replicaSet), strconv.FormatInt(revision, 10), RevisionTTL).Err()
 	})
 	if err == nil {
 		return nil
