@@ -43,12 +43,16 @@ func TestSamplesAreAccepted(t *testing.T) {
 	}
 }
 
-// readSamples is what `kubectl apply -f config/samples` applies.
+// readSamples is what `kubectl apply -R -f config/samples` applies.
 func readSamples(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(repository, "config/samples/*.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"config/samples/*.yaml", "config/samples/*/*.yaml"} {
+		found, err := filepath.Glob(filepath.Join(repository, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	var samples []*unstructured.Unstructured
 	for _, file := range files {

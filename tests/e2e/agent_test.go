@@ -43,8 +43,18 @@ func TestAKilledAgentsPodRestartsWithItsHold(t *testing.T) {
 // again, so then the pod is restarted in place, with its hold.
 func TestAFrozenAgentIsRestartedBesideItsApp(t *testing.T) {
 	t.Parallel()
+	for _, probe := range []string{"http", "exec"} {
+		t.Run(probe, func(t *testing.T) {
+			t.Parallel()
+			frozenTwice(t, probe)
+		})
+	}
+}
+
+func frozenTwice(t *testing.T, probe string) {
+	t.Helper()
 	s := begin(t)
-	pod := s.pod("pod", mutex(lockName, "ttl", "30s"))
+	pod := s.pod("pod", mutex(lockName, "ttl", "30s", "probe", probe))
 	s.awaitLives(startWithin, 1)
 	s.pod("next", mutex(lockName))
 	s.awaitWaiters(1)
@@ -53,7 +63,9 @@ func TestAFrozenAgentIsRestartedBesideItsApp(t *testing.T) {
 	first := s.agentOf(pod)
 	s.awaitRenewal()
 	s.freeze(first)
+	frozen := boot()
 	s.awaitNextAgent(pod, first)
+	figure(cost, "an agent of TTL 30 s is frozen → the kubelet has started the next, "+probe+" probes", "s", (boot() - frozen).Seconds())
 	pause(3 * time.Second) // for the renewal after which it would restart the pod
 	lives := s.lives()
 	if len(lives) != 1 || boot()-lives[0].last > time.Second {

@@ -63,15 +63,21 @@ func (s *trial) probes(pod *corev1.Pod) int {
 	return n
 }
 
-// eventCount counts the events about the pod so far.
-func (s *trial) eventCount(pod *corev1.Pod) int {
+// eventsOf lists the events about the pod so far.
+func (s *trial) eventsOf(pod *corev1.Pod) []corev1.Event {
 	s.t.Helper()
 	events, err := shared.CoreV1().Events(s.namespace).List(s.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.UID)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return events.Items
+}
+
+// eventCount counts them, each as often as it happened.
+func (s *trial) eventCount(pod *corev1.Pod) int {
+	s.t.Helper()
 	n := 0
-	for _, e := range events.Items {
+	for _, e := range s.eventsOf(pod) {
 		n += int(max(e.Count, 1))
 	}
 	return n

@@ -50,6 +50,10 @@ func TestShapesOfPodsThatStart(t *testing.T) {
 				mustOrder(t, pod, "own", "sidecar", "holdfast-init", agentName, gateName)
 			},
 		},
+		"that the kubelet asks by exec, Guaranteed": {
+			annotations: []string{"probe", "exec"},
+			pod:         []func(*corev1.PodSpec){resources("50m", "50m", "64Mi", "64Mi")},
+		},
 		"of two containers, one of which can see the lock": {
 			annotations: []string{"containers", "app"},
 			pod:         []func(*corev1.PodSpec){apps(app("app"), app("blind"))},

@@ -16,8 +16,8 @@ import (
 // SocketName is the API's unix socket, in HOLDFAST_DIR.
 const SocketName = "agent.sock"
 
-// How an exec probe lasts. Starting a process in a container costs a hundred times
-// what an HTTP request does, so one that finds the agent well goes on asking for a
+// How an exec probe lasts. Starting a process in a container costs far more
+// than an HTTP request does, so one that finds the agent well goes on asking for a
 // while, as often as an HTTP probe would. One that does not ends at once.
 const (
 	ProbeLasts   = 30 * time.Second

@@ -55,7 +55,11 @@ func main() {
 	flag.IntVar(&a.exit, "exit", 0, "exit `code`")
 	flag.IntVar(&a.failures, "failures", 0, "how many of the pod's first `runs` end with exit code 1")
 	flag.StringVar(&a.serve, "serve", "", "answer every HTTP request at this `address` with 200")
+	ask := flag.String("ask", "", "print what the agent's socket answers to a GET of this `path`, and end")
 	flag.Parse()
+	if *ask != "" {
+		os.Exit(askAgent(*ask))
+	}
 
 	if a.earlierRuns() < a.failures {
 		a.exit = 1
