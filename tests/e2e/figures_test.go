@@ -35,6 +35,7 @@ var figureGroups = []string{
 	"Loss: when the app was dead, as a part of the TTL since its last renewal",
 	"The same where it is not promised",
 	"What a pod costs",
+	"What pods cost their node",
 }
 
 const (
@@ -42,6 +43,7 @@ const (
 	loss
 	notPromised
 	cost
+	nodeCosts
 )
 
 // figure notes one measurement.

@@ -107,17 +107,7 @@ func (p process) cgroup(controller, file string) string {
 }
 
 // cpu is the time that p has had so far.
-func (p process) cpu() time.Duration {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	kernel, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+kernel) * 10 * time.Millisecond // clock ticks, 100 a second
-}
+func (p process) cpu() time.Duration { return p.ticks(14) + p.ticks(15) }
 
 // memory reads lines such as VmRSS and RssAnon of p's status, in bytes.
 func (p process) memory(line string) int64 {
