@@ -14,36 +14,39 @@ func TestCaseB05B08TermAfterExecProbes(t *testing.T) {
 	const second = time.Second
 	tests := map[string]struct {
 		probe    func(*pod)
+		busy     bool
 		wantLeft time.Duration
 	}{
-		"asked all the time": {func(p *pod) { probed(p, 2*time.Minute) }, freed},
+		"asked all the time": {func(p *pod) { probed(p, 2*time.Minute) }, false, freed},
 		"until the next process is there": {func(p *pod) {
 			probed(p, time.Minute)
 			sleep(3 * second)
-		}, freed},
+		}, false, freed},
+		"just now, by a probe from before the pod's end": {func(p *pod) { justProbed(p, time.Minute) }, true, brief},
 		"asked no more": {func(p *pod) {
 			probed(p, time.Minute)
 			sleep(5 * second)
-		}, short},
+		}, false, short},
 		"one was killed": {func(p *pod) {
 			probed(p, time.Minute)
 			p.agent.ProbeBroken()
 			probed(p, 48*second)
-		}, short},
+		}, false, short},
 		"one was killed before any that may have failed now": {func(p *pod) {
 			probed(p, time.Minute)
 			p.agent.ProbeBroken()
 			probed(p, 52*second)
-		}, freed},
+		}, false, freed},
 		"one began late": {func(p *pod) {
 			probed(p, time.Minute)
 			sleep(5 * second)
 			probed(p, 30*second)
-		}, short},
+		}, false, short},
 	}
 	for name, tc := range tests {
 		bubble(t, name, func(t *testing.T) {
 			p := newPod(t, memstore.NewServer(), func(c *agentenv.Config) { c.ProbeListen = c.StateDir + "/probe.sock" }).init().start()
+			p.busy = tc.busy
 			tc.probe(p)
 			p.prestop()
 			sleep(10 * time.Millisecond)

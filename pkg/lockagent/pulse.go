@@ -64,8 +64,13 @@ func (a *Agent) ProbeBroken() { a.pulse.broken.Store(int64(a.clock.Boot())) }
 // than what the kubelet grants beyond the time that a probe lasts.
 func (a *Agent) maxSilence() time.Duration { return 2*a.probePeriod() + 2*time.Second }
 
-// probedWithin tells whether the kubelet got an answer so shortly before a moment.
+// probedWithin tells whether the kubelet asked, and got an answer, so shortly before
+// a moment. An exec probe that was under way goes on asking when the kubelet has
+// stopped to probe, so of that it tells nothing.
 func (a *Agent) probedWithin(d, moment time.Duration) bool {
+	if a.cfg.ExecProbes() {
+		return false
+	}
 	answered := time.Duration(a.pulse.answered.Load())
 	return answered > 0 && moment-answered < d
 }
