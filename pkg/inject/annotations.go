@@ -88,7 +88,7 @@ var Annotations = []Annotation{
 		Meaning: "What to do when the lock is lost: stop the containers before its TTL ends, and let them wait for it again; or only tell them.",
 		read:    readOneOf(func(r *Request) *agentenv.OnLost { return &r.Agent.OnLost }, agentenv.LostStop, agentenv.LostNotify),
 	}, {
-		Key: KeyHandoff, Values: "`rollout`, `off`", Default: "`rollout` in a Deployment with `gate: start` and `on-lost: stop`; else `off`",
+		Key: KeyHandoff, Values: "`rollout`, `off`", Default: "`rollout` in a Deployment with `gate: start`, `on-lost: stop`, `on-busy: wait`, and no `wait-timeout` below the `ttl`; else `off`",
 		Meaning: "`rollout`: a newer revision of the same Deployment takes the lock over from a pod that holds it, so that a rolling update never waits for itself. With `off` such a Deployment needs `strategy: {type: Recreate}`.",
 		read:    readOneOf(func(r *Request) *agentenv.Handoff { return &r.Handoff }, agentenv.HandoffRollout, agentenv.HandoffOff),
 	}, {

@@ -35,9 +35,11 @@ func replicaSetOf(pod *metav1.ObjectMeta) *metav1.OwnerReference {
 }
 
 // wantsHandoff tells whether the pod's ReplicaSet matters: where a handoff is
-// asked for, and by default where a holder that yields is stopped by that.
+// asked for, and by default where a holder that yields is stopped by that, and the
+// newer pod waits for it.
 func (r *Request) wantsHandoff() bool {
-	return r.Handoff == agentenv.HandoffRollout || r.Handoff == "" && r.Agent.Gate != agentenv.GateNone && r.Agent.StopsApp()
+	byDefault := r.Agent.Gate != agentenv.GateNone && r.Agent.StopsApp() && r.Agent.WaitsForHandoff()
+	return r.Handoff == agentenv.HandoffRollout || r.Handoff == "" && byDefault
 }
 
 // needsOwner tells which ReplicaSet has to be known before [Request.belongTo];

@@ -78,9 +78,10 @@ func (p *parser) checkStopGrace() {
 	}
 }
 
-// checkHandoff refuses a handoff from an app that nothing stops.
+// checkHandoff refuses a handoff from an app that nothing stops, or to a pod that
+// does not wait for it.
 func (p *parser) checkHandoff() {
-	if p.req.Handoff != agentenv.HandoffRollout || !p.good(KeyHandoff, KeyGate, KeyOnLost) {
+	if p.req.Handoff != agentenv.HandoffRollout || !p.good(KeyHandoff, KeyGate, KeyOnLost, KeyOnBusy, KeyWaitTimeout, KeyTTL) {
 		return
 	}
 	switch {
@@ -88,5 +89,9 @@ func (p *parser) checkHandoff() {
 		p.refuse(KeyHandoff, "goes only with %s: start, since without a gate a new pod is ready at once: remove the key", KeyGate)
 	case !p.req.Agent.StopsApp():
 		p.refuse(KeyHandoff, "goes only with %s: stop, since a holder that yields is stopped: remove one of the two", KeyOnLost)
+	case p.req.Agent.OnBusy != agentenv.BusyWait:
+		p.refuse(KeyHandoff, "goes only with %s: wait, since a pod that does not wait cannot be handed a lock: remove one of the two", KeyOnBusy)
+	case !p.req.Agent.WaitsForHandoff():
+		p.refuse(KeyHandoff, "goes only with a %s of at least the ttl, which is %s: the holder would be stopped for a pod that has given up", KeyWaitTimeout, short(p.req.Agent.TTL))
 	}
 }

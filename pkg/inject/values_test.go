@@ -109,6 +109,8 @@ func TestBadValues(t *testing.T) {
 			{stop, "on", `must be "rollout" or "off"`},
 			{notify, "rollout", "goes only with holdfast.dev/on-lost: stop, since a holder that yields is stopped: remove one of the two"},
 			{[]string{KeyMutex, "m", KeyGate, "none"}, "rollout", "goes only with holdfast.dev/gate: start, since without a gate a new pod is ready at once: remove the key"},
+			{[]string{KeyMutex, "m", KeyOnBusy, "fail"}, "rollout", "goes only with holdfast.dev/on-busy: wait, since a pod that does not wait cannot be handed a lock: remove one of the two"},
+			{[]string{KeyMutex, "m", KeyWaitTimeout, "29s"}, "rollout", "goes only with a holdfast.dev/wait-timeout of at least the ttl, which is 30s: the holder would be stopped for a pod that has given up"},
 		},
 		KeyTTL: {
 			{stop, "", notTime},

@@ -146,6 +146,14 @@ func (c Config) ExecProbes() bool { return strings.HasPrefix(c.ProbeListen, "/")
 // HandsOver tells whether a newer revision of the same workload may have the hold.
 func (c Config) HandsOver() bool { return c.Handoff == HandoffRollout }
 
+// WaitsForHandoff tells whether the pod waits for long enough to be handed a lock:
+// a holder has to be asked, and its app to be stopped. One that gives up before has
+// that app stopped in vain, with each of its attempts. A TTL is ample, for stopping
+// takes less than half of it.
+func (c Config) WaitsForHandoff() bool {
+	return c.OnBusy == BusyWait && (c.WaitTimeout == 0 || c.WaitTimeout >= c.TTL)
+}
+
 // Default is the configuration before any variable is read. TTL-dependent
 // defaults (Margin) and gate-dependent ones (OnLost) are filled in by [Parse].
 func Default() Config {

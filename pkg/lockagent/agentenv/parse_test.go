@@ -85,6 +85,7 @@ func TestParseDefaultsThatDependOnOthers(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	const (
 		aDuration = `: must be a duration such as "30s" or "1m30s"`
+		noWait    = ": needs HOLDFAST_ON_BUSY=wait, and a HOLDFAST_WAIT_TIMEOUT that is no less than HOLDFAST_TTL, if any: who does not wait cannot be handed a lock"
 		noGate    = ": with HOLDFAST_GATE=none there is no gate that could fail: leave it out"
 		aTTL      = ": must be from 1s to 60s, in whole milliseconds"
 	)
@@ -126,6 +127,12 @@ func TestParseRefuses(t *testing.T) {
 		"handoff of an app that is told": {
 			and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee", "REVISION", "1", "ON_LOST", "notify"),
 			`HOLDFAST_HANDOFF="rollout": needs HOLDFAST_ON_LOST=stop: an app that is only told of a loss cannot be stopped for a newer revision`,
+		},
+		"handoff of who does not wait": {
+			and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee", "REVISION", "1", "ON_BUSY", "fail"), `HOLDFAST_HANDOFF="rollout"` + noWait,
+		},
+		"handoff of who does not wait a TTL": {
+			and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee", "REVISION", "1", "WAIT_TIMEOUT", "29s"), `HOLDFAST_HANDOFF="rollout"` + noWait,
 		},
 		"two addresses": {with("REDIS_URL_FILE", "/url"), `HOLDFAST_REDIS_URL_FILE="/url": HOLDFAST_REDIS_URL is set too: keep one of them`},
 	} {
@@ -209,6 +216,9 @@ func anyConfig(t *rapid.T) Config {
 	}
 	if c.Kind == Semaphore {
 		c.Permits = rapid.IntRange(1, 100_000).Draw(t, "permits")
+	}
+	if !c.WaitsForHandoff() {
+		c.Handoff = HandoffOff
 	}
 	if c.HandsOver() {
 		c.OnLost, c.Workload, c.Revision = LostStop, "c0ffee", max(1, c.Revision)
