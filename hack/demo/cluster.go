@@ -63,7 +63,7 @@ func newObject(s sample) *corev1.Pod {
 		Spec:       *s.template.Spec.DeepCopy(),
 	}
 	p.GenerateName = s.name + "-"
-	p.OwnerReferences = []metav1.OwnerReference{s.owner()}
+	p.OwnerReferences = s.owners()
 	return p
 }
 

@@ -51,16 +51,16 @@ func quoted(value string) string {
 	return value
 }
 
-// owner is the controller that makes the pods.
-func (s sample) owner() metav1.OwnerReference {
-	owner := metav1.OwnerReference{
+// owners is the controller that makes the pods. It is none for a Deployment: the
+// webhook would ask an API server, which is not there, about the ReplicaSet.
+func (s sample) owners() []metav1.OwnerReference {
+	if s.kind == "Deployment" {
+		return nil
+	}
+	return []metav1.OwnerReference{{
 		APIVersion: "batch/v1", Kind: "Job", Name: s.name, UID: uuid.NewUUID(),
 		Controller: new(true), BlockOwnerDeletion: new(true),
-	}
-	if s.kind == "Deployment" {
-		owner.APIVersion, owner.Kind = "apps/v1", "ReplicaSet"
-	}
-	return owner
+	}}
 }
 
 // loadSamples reads every workload in the YAML files of dir, strictly: a field
