@@ -30,6 +30,7 @@ func TestWhatProbesCostTheNode(t *testing.T) {
 		{"for comparison, a plain pod with an exec probe every 2 s", plainExec},
 	} {
 		s := begin(t)
+		s.awaitRest()
 		idle := s.rate(8 * time.Second)
 		var all []*corev1.Pod
 		for i := range pods {
