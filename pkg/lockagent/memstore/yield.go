@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -21,6 +22,7 @@ type question struct {
 	heir     string
 	asked    time.Time
 	answered time.Time // holds that began since are left alone; zero: all are
+	revision int64     // but not by one above this
 }
 
 func (l *lock) question(workload string) *question {
@@ -32,10 +34,14 @@ func (l *lock) question(workload string) *question {
 	return q
 }
 
-// settle ends a question.
-func (l *lock) settle(workload string, answered time.Time) {
-	l.questions[workload] = &question{answered: answered, ends: l.server.now().Add(quietAfter)}
+// settle ends a question. For a while no revision up to the one that asked asks
+// for a hold that began since.
+func (l *lock) settle(workload string, answered time.Time, revision int64) {
+	l.questions[workload] = &question{answered: answered, revision: revision, ends: l.server.now().Add(quietAfter)}
 }
+
+// inVain ends a question that has come to nothing: for a while nobody asks.
+func (l *lock) inVain(workload string) { l.settle(workload, time.Time{}, math.MaxInt64) }
 
 // ask has a waiter ask for a hold. It returns the pod that it has asked, and when
 // it has to call again to ask; 0: its heartbeats do.
@@ -71,7 +77,7 @@ func (l *lock) inherit(q *question, c lockagent.Claim) (pod string, again time.D
 	h := l.holds[q.holder]
 	switch {
 	case h == nil:
-		l.settle(c.Workload, time.Time{})
+		l.inVain(c.Workload)
 	case q.heir == c.Owner || c.Revision <= h.claim.Revision:
 	case l.heir(q.heir, h) != nil || l.ears[c.Owner] == nil:
 		return "", askAfter
@@ -96,7 +102,7 @@ func (l *lock) oldest(c lockagent.Claim, q *question) (oldest string, spared boo
 		if h.claim.Workload != c.Workload || h.claim.Revision >= c.Revision {
 			continue
 		}
-		if q != nil && !h.since.Before(q.answered) {
+		if q != nil && c.Revision <= q.revision && !h.since.Before(q.answered) {
 			spared = true
 			continue
 		}
@@ -135,7 +141,7 @@ func (l *lock) asks(c lockagent.Claim, h *hold) *lockagent.Heir {
 		delete(l.questions, c.Workload)
 		return nil
 	case w == nil:
-		l.settle(c.Workload, time.Time{})
+		l.inVain(c.Workload)
 		return nil
 	}
 	return &lockagent.Heir{
@@ -158,8 +164,8 @@ func (l *lock) transfer(c lockagent.Claim, heir lockagent.Heir) lockagent.Outcom
 		return lockagent.Held
 	}
 	delete(l.holds, c.Owner)
-	l.settle(c.Workload, l.server.now())
 	w := l.queue[l.place(asks.Owner)]
+	l.settle(c.Workload, l.server.now(), w.claim.Revision)
 	if len(l.holds) < l.limit(w.claim.Permits) {
 		l.offerTo(w)
 		l.tellNext()

@@ -23,9 +23,10 @@
 // nobody has to answer. The holder is told on its channel and by each renewal, as
 // long as the heir is in the queue and listens. Its transfer names the question
 // that it answers, makes the heir an offer past everyone else, and finds "passed"
-// when it is run again. After an answer, whatever it was, a hold that began since
-// is left alone for half a minute. Owners without a workload run other scripts,
-// and pay nothing for this.
+// when it is run again. For half a minute after a hand-over, the revision that had
+// it, and older ones, leave a hold that began since alone; after a question that
+// came to nothing everyone does. Owners without a workload run other scripts, and
+// pay nothing for this.
 //
 // # The way to the server
 //

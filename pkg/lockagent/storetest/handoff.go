@@ -149,24 +149,42 @@ var handoff = map[string]func(*scene){
 		c.hears(lockagent.WakeOffer)
 		c.renews(lockagent.Held)
 	},
-	"a hold that began after a hand-over is left alone for a while": func(s *scene) {
-		a, b, c := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens(), s.mutex("c", of("web", 3)).listens()
+	"a hold that began after a hand-over is left alone for a while by the revision that had it": func(s *scene) {
+		a, b, c := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens(), s.mutex("c", of("web", 2)).listens()
 		a.takes()
 		b.waits(1)
 		s.pass(askAfter)
 		b.asks("a")
 		a.transfers(a.wantHeir(b), lockagent.Passed)
 		b.renews(lockagent.Held)
+		b.releases(true)
+		again := s.mutex("again", of("web", 1))
+		again.takes()
 		c.waits(1)
 		s.pass(askAfter)
 		if after := c.asks("").RetryAfter; after <= 0 || after > quiet-askAfter {
 			s.Errorf("told to look after %s, want at most %s", after, quiet-askAfter)
 		}
 		s.pass(quiet/2 - askAfter)
-		b.renews(lockagent.Held)
+		again.renews(lockagent.Held)
 		c.waits(1)
 		s.pass(quiet / 2)
-		c.asks("b")
+		c.asks("again")
+	},
+	"another rollout, or an undo, does not wait for that": func(s *scene) {
+		a, b := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens()
+		a.takes()
+		b.waits(1)
+		s.pass(askAfter)
+		b.asks("a")
+		a.transfers(a.wantHeir(b), lockagent.Passed)
+		b.renews(lockagent.Held)
+		undone := s.mutex("undone", of("web", 3)).listens()
+		undone.waits(1)
+		s.pass(askAfter)
+		undone.asks("b")
+		b.transfers(b.wantHeir(undone), lockagent.Passed)
+		undone.renews(lockagent.Held)
 	},
 	"the lowest revision is asked first, of two the one that has held longer, one at a time": func(s *scene) {
 		newer, old, older := s.semaphore("newer", 3, of("web", 2)), s.semaphore("old", 3, of("web", 1)), s.semaphore("older", 3, of("web", 1))

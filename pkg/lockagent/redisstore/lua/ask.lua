@@ -41,7 +41,7 @@ end
 local function inherit(of, owner, claim)
   local _, who = grant_of(of)
   if not who or not holds(of) then
-    settle(0)
+    in_vain()
   elseif owner ~= me and revision_of(claim.who) > revision_of(who) then
     if heir(owner, revision_of(who)) or not hears(me) then
       return nil, PATIENCE
@@ -54,12 +54,13 @@ end
 -- Asks a holder to yield to the caller, if one is to be asked. Returns its pod, or
 -- ms until the caller has to look again to ask; nothing: at its next heartbeat.
 local function question(claim)
-  local of, owner, answered = unpack(call('HMGET', asking, 'holder', 'heir', 'answered'))
+  local of, owner, answered, by = unpack(call('HMGET', asking, 'holder', 'heir', 'answered', 'revision'))
   if of then
     return inherit(of, owner, claim)
   end
   local who, spared
-  of, who, spared = oldest(claim, tonumber(answered or math.huge))
+  local again = answered and revision_of(claim.who) <= tonumber(by)
+  of, who, spared = oldest(claim, again and tonumber(answered) or math.huge)
   if not of then
     return nil, spared and math.max(call('PTTL', asking), 0) + 1
   end

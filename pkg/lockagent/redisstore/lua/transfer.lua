@@ -23,5 +23,5 @@ if taken < math.min(claim.permits, limit) and offer(owner, claim, taken, limit) 
 else
   serve(nil, true)
 end
-settle(token)
+settle(token, revision_of(claim.who))
 return {'passed'}

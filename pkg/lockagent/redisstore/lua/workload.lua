@@ -4,5 +4,7 @@
 --   holder, heir, at  the holder is asked, since then, to yield to the heir
 --   answered          there has been an answer: holds from that token on are left
 --                     alone for now; 0: all of them
+--   revision          but not by a revision above this one, which is another rollout
+--                     or an undo
 
 local asking = table.remove(KEYS)

@@ -13,11 +13,17 @@ local function revision_of(who)
   return tonumber(word(who, 'revision') or 0)
 end
 
--- Ends a question. Holds from that token on are left alone for a while.
-local function settle(token)
+-- Ends a question. For a while no revision up to the one that asked asks for a
+-- hold from that token on.
+local function settle(token, revision)
   call('DEL', asking)
-  call('HSET', asking, 'answered', int(token))
+  call('HSET', asking, 'answered', int(token), 'revision', int(revision))
   call('PEXPIRE', asking, QUIET)
+end
+
+-- Ends a question that has come to nothing: for a while nobody asks.
+local function in_vain()
+  settle(0, 2 ^ 53)
 end
 
 local function hears(owner)
@@ -46,7 +52,7 @@ local function asker(revision)
   end
   local claim = heir(owner, revision)
   if not claim then
-    settle(0)
+    in_vain()
     return
   end
   return owner, claim, at
