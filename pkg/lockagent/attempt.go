@@ -30,7 +30,10 @@ func (a *Agent) Attempt(ctx context.Context, gate string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("attempt for %q: %w", a.cfg.Resource, ctx.Err())
 	}
-	<-request.done
+	select {
+	case <-request.done:
+	case <-a.done: // the clock has ended the agent before it came to the request
+	}
 	return nil
 }
 

@@ -152,6 +152,18 @@ func TestTermWhileGivingUp(t *testing.T) {
 	})
 }
 
+// A machine wakes up, and the gate's question is what wakes the agent, which finds
+// that its hold has run out.
+func TestAttemptThatMeetsTheAgentsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, memstore.NewServer()).init().start()
+		p.wantPhase(lockagent.Holding)
+		p.machine.suspend(time.Minute)
+		p.ask("one")
+		p.wantExit(lockagent.ExitLost, 0)
+	})
+}
+
 func TestAttemptOfAnAgentThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPod(t, memstore.NewServer(), outside).start()
