@@ -52,3 +52,52 @@ func TestHoldThatIsNotReplicatedIsGivenBack(t *testing.T) {
 		}
 	})
 }
+
+// claims notes with which token a renewal comes: one without begins a hold, and
+// has the store wait for its replicas.
+type claims struct {
+	*memstore.Store
+	renewedWith []int64
+}
+
+func (s *claims) Renew(ctx context.Context, c lockagent.Claim) (lockagent.Renewal, error) {
+	s.renewedWith = append(s.renewedWith, c.Token)
+	return s.Store.Renew(ctx, c)
+}
+
+// A grant has come too late, for the machine slept, and another has the lock. The
+// offer that follows is a hold of its own, and not one that has begun before.
+func TestOfferAfterAGrantThatCameTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memstore.NewServer()
+		p := newPod(t, server).init()
+		var next *memstore.Store
+		var claim lockagent.Claim
+		p.store.Intercept(func(_ context.Context, c memstore.Call, do func()) error {
+			if c.Op != "acquire" {
+				do()
+				return nil
+			}
+			if next == nil {
+				do()
+				p.machine.suspend(time.Minute)
+				server.Advance(time.Minute)
+				next, claim = other(t, server, "next", time.Hour)
+				return nil
+			}
+			do()
+			return errors.New("connection reset by peer")
+		})
+		store := &claims{Store: p.store}
+		p.over = store
+		p.start()
+		if _, err := next.Release(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		p.wantPhase(lockagent.Holding)
+		if len(store.renewedWith) == 0 || store.renewedWith[0] != 0 {
+			t.Errorf("renewed with the tokens %d, want the offer confirmed without one", store.renewedWith)
+		}
+	})
+}

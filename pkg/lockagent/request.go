@@ -101,13 +101,17 @@ func (l *loop) launch(t task, now, timeout time.Duration) {
 	if t == acquire || t == confirm || t == adopt {
 		l.leftBy = l.nothingLeft(l.call.giveUp)
 	}
+	claim := l.claim()
+	if t == confirm { // a hold of its own, whatever came of an earlier grant
+		claim.Token = 0
+	}
 	go func(r result, c Claim) {
 		l.ask(ctx, c, timeout, &r)
 		select {
 		case l.results <- r:
 		case <-l.running.Done():
 		}
-	}(result{pendingCall: l.call, heir: l.rec.Yield}, l.claim())
+	}(result{pendingCall: l.call, heir: l.rec.Yield}, claim)
 }
 
 // timeout bounds a request: a sixth of the TTL, so that several attempts fit in
