@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -11,7 +12,11 @@ import (
 )
 
 func TestContractOnMiniredis(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Harness { return startMini(t).harness() })
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		s := startMini(t)
+		s.expiresInTheEnd(t)
+		return s.harness()
+	})
 }
 
 func TestContractOnRedis(t *testing.T) { contract(t, startReal(t)) }
@@ -39,7 +44,26 @@ func contract(t *testing.T, s server) {
 				t.Fatal(err)
 			}
 		}
+		s.expiresInTheEnd(t)
 		return s.harness()
+	})
+}
+
+// expiresInTheEnd looks once a rule has been told: whatever its owners have done,
+// no key stays for ever.
+func (s server) expiresInTheEnd(t *testing.T) {
+	t.Cleanup(func() {
+		for _, raw := range s.primaries() {
+			found, err := raw.Keys(context.Background(), "*").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range found {
+				if left := raw.PTTL(context.Background(), key).Val(); left == -1 {
+					t.Errorf("%s never expires", key)
+				}
+			}
+		}
 	})
 }
 

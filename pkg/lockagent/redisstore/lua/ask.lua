@@ -1,29 +1,41 @@
 -- ask.lua follows offer.lua and yield.lua in acquire: a waiter asks a holder.
 
--- The holders to look at: a mutex' one; of very many permits a part, from another
--- place each time.
+-- The holders to look at, and their grants: a mutex' one; of very many permits a
+-- part, from another place each time.
 local function candidates()
   if mutex then
-    return {holder or nil}
+    return {holder or nil}, {latest}
   end
   local all = call('ZCARD', limits)
   local from = all > PENDING and now % all or 0
-  return call('ZRANGE', limits, from, from + PENDING - 1)
+  local owners = call('ZRANGE', limits, from, from + PENDING - 1)
+  return owners, owners[1] and call('HMGET', holders, unpack(owners)) or {}
+end
+
+-- The revision in a grant of the workload. Most of many holders are none to be
+-- asked, so they are told from the others before anything is taken apart.
+local function revision_within(grant, workload)
+  if grant and string.find(grant, workload, 1, true) then
+    return tonumber(match(grant, ' revision=(%d+)') or 0)
+  end
 end
 
 -- The holder of the claim's workload that has the lowest revision below it, and of
 -- these the first token: its owner, and who that is. Also tells whether there is
 -- one that is left alone for now, from a token on.
 local function oldest(claim, spared_from)
-  local workload, least, first = word(claim.who, 'workload'), revision_of(claim.who), nil
-  local owner, who, spared
-  for _, one in ipairs(candidates()) do
-    local token, is = grant_of(one)
-    local revision = token and word(is, 'workload') == workload and revision_of(is)
-    if revision and revision < revision_of(claim.who) and holds(one) then
+  local workload, mine = word(claim.who, 'workload'), revision_of(claim.who)
+  local least, first, owner, who, spared = mine, math.huge, nil, nil, nil
+  local owners, grants = candidates()
+  for i, one in ipairs(owners) do
+    local revision, token, is = revision_within(grants[i], ' workload=' .. workload), nil, nil
+    if revision and revision < mine and holds(one) then
+      token, is = grant_of(one)
+    end
+    if token and word(is, 'workload') == workload then
       if token >= spared_from then
         spared = true
-      elseif revision < least or revision == least and first and token < first then
+      elseif revision < least or revision == least and token < first then
         owner, who, least, first = one, is, revision, token
       end
     end
