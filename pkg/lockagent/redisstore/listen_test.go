@@ -12,7 +12,11 @@ import (
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// After a failure to connect the client's pool sleeps for a second before it
+	// finds that it is closed.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
 
 // within polls until done is true, which must be soon.
 func within(t *testing.T, what string, done func() bool) {

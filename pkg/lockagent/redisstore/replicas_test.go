@@ -73,6 +73,11 @@ func TestWaitingForReplicasWhileTheLockIsBusyTakesNoTime(t *testing.T) {
 	}
 }
 
+// A replica may not have heard of a hold yet: what it does not know is not gone.
+func TestAReplicaIsNotBelieved(t *testing.T) {
+	failsWith(t, open(t, redisstore.Options{URL: replica(t, redistest.Start(t)).URL()}), lockagent.CodeNotWritable)
+}
+
 // A primary that has no replicas left takes no writes where that is so set.
 func TestTooFewReplicasIsNotBusy(t *testing.T) {
 	primary := redistest.Start(t, "min-replicas-to-write 1")

@@ -15,6 +15,7 @@ func TestLoginOfSentinels(t *testing.T) {
 	s := redistest.StartSentinels(t, "user agent on >redis-secret ~* &* +@all")
 	for _, w := range s.Watchers {
 		w.Do(t, "ACL", "SETUSER", "watcher", "on", ">"+secret, "+sentinel|get-master-addr-by-name")
+		w.Do(t, "ACL", "SETUSER", "default", "off") // who is connected stays so
 	}
 	dir := t.TempDir()
 	file := func(name, content string) string {
