@@ -49,8 +49,10 @@ func TestGateFailsOnceTheAgentHasGivenUp(t *testing.T) {
 			}
 		}
 		answers := []lockagent.State{
-			{}, state(lockagent.CodeUnreachable, "no route"), state(lockagent.CodeUnreachable, "refused"),
-			{}, state(lockagent.CodeBusy, "not free"),
+			{},
+			state(lockagent.CodeUnreachable, "no route"), state(lockagent.CodeUnreachable, "refused"),
+			{},
+			state(lockagent.CodeBusy, "not free"),
 		}
 		once := func() (lockagent.State, error) {
 			st := answers[0]

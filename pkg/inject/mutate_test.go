@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
@@ -182,77 +181,6 @@ func TestCaseB47NoFixedUID(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Cases linkerd2#1480 and dapr#2147: an autoscaler cannot work with a container
-// that requests no CPU.
-func TestCaseB49RequestsByDefault(t *testing.T) {
-	for _, c := range mustInject(t, testPod(KeyMutex, "m"), testSettings(t)).Spec.InitContainers {
-		want := corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{"cpu": resource.MustParse("10m"), "memory": resource.MustParse("16Mi")},
-			Limits:   corev1.ResourceList{"memory": resource.MustParse("32Mi")},
-		}
-		if diff := cmp.Diff(want, c.Resources); diff != "" {
-			t.Errorf("resources of %s (-want +got):\n%s", c.Name, diff)
-		}
-	}
-}
-
-func TestQualityOfServiceStays(t *testing.T) {
-	limits := corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}
-	half := corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")}
-	tests := map[string]struct {
-		app  corev1.ResourceRequirements
-		init *corev1.ResourceRequirements
-		want bool
-	}{
-		"limits alone":                  {corev1.ResourceRequirements{Limits: limits}, nil, true},
-		"requests as limits":            {corev1.ResourceRequirements{Limits: limits, Requests: limits}, nil, true},
-		"requests below limits":         {corev1.ResourceRequirements{Limits: limits, Requests: half}, nil, false},
-		"no limits":                     {corev1.ResourceRequirements{Requests: limits}, nil, false},
-		"memory alone":                  {corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": limits["memory"]}}, nil, false},
-		"an init container without":     {corev1.ResourceRequirements{Limits: limits}, &corev1.ResourceRequirements{}, false},
-		"an init container with limits": {corev1.ResourceRequirements{Limits: limits}, &corev1.ResourceRequirements{Limits: half}, true},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			pod := testPod(KeyMutex, "m")
-			pod.Spec.Containers[0].Resources = tc.app
-			if tc.init != nil {
-				pod.Spec.InitContainers = []corev1.Container{{Name: "init", Resources: *tc.init}}
-			}
-			pod = mustInject(t, pod, testSettings(t))
-			if got := guaranteedWithUs(pod); got != tc.want {
-				t.Errorf("guaranteed: %t, want %t", got, tc.want)
-			}
-		})
-	}
-}
-
-// guaranteedWithUs looks at every container, ours included.
-func guaranteedWithUs(pod *corev1.Pod) bool {
-	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
-		if !fixed(c.Resources) {
-			return false
-		}
-	}
-	return true
-}
-
-func TestPodLevelResourcesLeaveOursUnset(t *testing.T) {
-	pod := testPod(KeyMutex, "m")
-	pod.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1")}}
-	for _, c := range mustInject(t, pod, testSettings(t)).Spec.InitContainers {
-		if diff := cmp.Diff(corev1.ResourceRequirements{}, c.Resources); diff != "" {
-			t.Errorf("resources of %s (-want +got):\n%s", c.Name, diff)
-		}
-	}
-	pod.Annotations[KeyAgentMemory] = "20Mi"
-	for _, c := range mustInject(t, pod, testSettings(t)).Spec.InitContainers {
-		if got := c.Resources.Limits.Memory().String(); got != "20Mi" {
-			t.Errorf("memory limit of %s: %s, want what was asked for", c.Name, got)
-		}
 	}
 }
 

@@ -170,18 +170,7 @@ func TestRolloutOfASemaphore(t *testing.T) {
 		}
 		for range 3 {
 			sleep(3 * time.Second)
-			stopped := 0
-			for i, p := range old {
-				select {
-				case code := <-p.code:
-					if code != lockagent.ExitYielded {
-						t.Errorf("exit code = %d, want %d", code, lockagent.ExitYielded)
-					}
-					stopped++
-					old[i] = p.killed().init().start()
-				default:
-				}
-			}
+			stopped := restartYielded(t, old)
 			if stopped != 1 {
 				t.Fatalf("%d pods yielded at once, want one", stopped)
 			}
@@ -194,4 +183,21 @@ func TestRolloutOfASemaphore(t *testing.T) {
 			p.wantPhase(lockagent.Waiting)
 		}
 	})
+}
+
+// restartYielded restarts the pods that have yielded in place, and counts them.
+func restartYielded(t *testing.T, pods []*pod) (stopped int) {
+	t.Helper()
+	for i, p := range pods {
+		select {
+		case code := <-p.code:
+			if code != lockagent.ExitYielded {
+				t.Errorf("exit code = %d, want %d", code, lockagent.ExitYielded)
+			}
+			stopped++
+			pods[i] = p.killed().init().start()
+		default:
+		}
+	}
+	return stopped
 }

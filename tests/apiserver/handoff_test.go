@@ -24,6 +24,16 @@ func handoffOf(t *testing.T, pod *corev1.Pod) map[string]string {
 	return told
 }
 
+// controlled makes a ReplicaSet one of a controller of that kind, or of none.
+func controlled(kind string, annotations map[string]string) func(*appsv1.ReplicaSet) {
+	return func(rs *appsv1.ReplicaSet) {
+		rs.Annotations, rs.OwnerReferences = annotations, nil
+		if kind != "" {
+			rs.OwnerReferences = []metav1.OwnerReference{owner("apps/v1", kind)}
+		}
+	}
+}
+
 // A pod is created moments after its ReplicaSet. The webhook, that has no more
 // rights than config/ gives it, asks the API server whose it is.
 func TestPodsKnowTheRevisionOfTheirReplicaSet(t *testing.T) {
@@ -43,12 +53,7 @@ func TestPodsKnowTheRevisionOfTheirReplicaSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			namespace := c.newNamespace(t, nil)
-			rs := c.newReplicaSet(t, namespace, "web-5d4f8", func(rs *appsv1.ReplicaSet) {
-				rs.Annotations, rs.OwnerReferences = tc.annotations, nil
-				if tc.owner != "" {
-					rs.OwnerReferences = []metav1.OwnerReference{owner("apps/v1", tc.owner)}
-				}
-			})
+			rs := c.newReplicaSet(t, namespace, "web-5d4f8", controlled(tc.owner, tc.annotations))
 			want := map[string]string{}
 			if tc.want {
 				want = map[string]string{
