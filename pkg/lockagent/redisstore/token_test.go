@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
 	"github.com/holdfast-dev/holdfast/pkg/lockagent/agentenv"
 )
 
@@ -155,4 +158,43 @@ func TestCaseB21TheServersClockAloneDecides(t *testing.T) {
 	if want := now.Add(ttl).UnixMilli(); expiry != want {
 		t.Errorf("the permit ends at %d, want %d", expiry, want)
 	}
+}
+
+// A fence that is a plain number, a holder that is not in it, and waiters of whom
+// nothing can be read: what another program, or an agent of another time, has left
+// neither lowers a token nor keeps anybody waiting.
+func TestFenceThatNamesNobody(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		for kind, lock := range lockKeys {
+			ctx, store := t.Context(), s.open(t, kind, resource)
+			now := s.raw.Time(ctx).Val()
+			last := now.Add(time.Hour).UnixMicro()
+			s.raw.Set(ctx, lock+":fence", last, time.Hour)
+			s.raw.HSet(ctx, lock+":waiters", "old", "x", "old:ttl", "30000")
+			for key, score := range map[string]int64{":queue": now.UnixMilli(), ":heartbeats": now.Add(time.Hour).UnixMilli()} {
+				s.raw.ZAdd(ctx, lock+key, redis.Z{Score: float64(score), Member: "old"})
+			}
+			if kind == agentenv.Mutex {
+				s.raw.Set(ctx, lock, "holder", ttl)
+			} else {
+				s.raw.ZAdd(ctx, lock, redis.Z{Score: float64(now.Add(ttl).UnixMilli()), Member: "holder"})
+				s.raw.HSet(ctx, lock+":holders", "holder", "x", "holder:token", last)
+			}
+			listen(t, store, claim("b", 1))
+			if got := acquire(t, store, claim("b", 1)); got.Granted {
+				t.Fatalf("%s: granted beside a holder", kind)
+			}
+			held := claim("holder", 1)
+			held.Token = last // it goes on with its hold
+			if got := renew(t, store, held); got.Outcome != lockagent.Held || got.Token != last {
+				t.Errorf("%s: renewed with %+v, want token %d", kind, got, last)
+			}
+			release(t, store, held)
+			if got := renew(t, store, claim("b", 1)); got.Outcome != lockagent.Held || got.Token <= last {
+				t.Errorf("%s: %+v, want the offer with a token above %d", kind, got, last)
+			}
+			everyKeyExpires(t, s)
+			s.raw.FlushAll(ctx)
+		}
+	})
 }

@@ -181,3 +181,58 @@ func TestWaiterLooksAtManyHoldersAtOnce(t *testing.T) {
 		t.Errorf("asked %q, want the one old holder of many", got)
 	}
 }
+
+// The latest grant is of an older revision, but what holds now is another program.
+func TestAnotherProgramIsNotAskedToYield(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		store := s.open(t, agentenv.Mutex, resource)
+		a, b := pod("a", 1), pod("b", 2)
+		take(t, store, a)
+		release(t, store, a)
+		s.raw.Set(t.Context(), mutexKey, "foreigner", ttl)
+		listen(t, store, b)
+		acquire(t, store, b)
+		s.advance(t, 2010*time.Millisecond)
+		if got := acquire(t, store, b); got.Asked != "" || got.RetryAfter != time.Second {
+			t.Errorf("got %+v, want nobody asked, and to look once a second", got)
+		}
+		s.raw.Del(t.Context(), mutexKey)
+		take(t, store, b)
+	})
+}
+
+// Another program has taken the lock from under a holder that hands it over, or
+// frees it: the heir is behind that program, or has the lock at once.
+func TestHandOverOfALockThatAnotherProgramHasTaken(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		for name, tc := range map[string]struct {
+			meddle func()
+			want   lockagent.Outcome
+		}{
+			"taken": {func() { s.raw.Set(t.Context(), mutexKey, "foreigner", ttl) }, lockagent.Taken},
+			"freed": {func() { s.raw.Del(t.Context(), mutexKey) }, lockagent.Gone},
+		} {
+			store := s.open(t, agentenv.Mutex, resource)
+			a, b := pod("a", 1), pod("b", 2)
+			first := take(t, store, a)
+			listen(t, store, b)
+			acquire(t, store, b)
+			s.advance(t, 2010*time.Millisecond)
+			acquire(t, store, b)
+			heir := renew(t, store, a).Heir
+			if heir == nil {
+				t.Fatalf("%s: not asked", name)
+			}
+			tc.meddle()
+			if got, err := store.Transfer(t.Context(), a, *heir); err != nil || got != tc.want {
+				t.Errorf("%s: transfer gives %q, %v, want %q", name, got, err, tc.want)
+			}
+			s.raw.Del(t.Context(), mutexKey)
+			if token := take(t, store, b); token <= first {
+				t.Errorf("%s: token %d after %d", name, token, first)
+			}
+			release(t, store, b)
+			s.raw.FlushAll(t.Context())
+		}
+	})
+}
