@@ -71,6 +71,12 @@ func (l *lock) ask(c lockagent.Claim) (pod string, again time.Duration) {
 	return l.tell(holder), 0
 }
 
+// newer tells whether one of a workload is newer than another of it. Those of one
+// ReplicaSet are equals, whichever has read a new revision first.
+func newer(c, than lockagent.Claim) bool {
+	return c.Revision > than.Revision && (c.ReplicaSet == "" || c.ReplicaSet != than.ReplicaSet)
+}
+
 // inherit puts a waiter in the place of an heir that is not there any more, and
 // has it look again as long as there is one.
 func (l *lock) inherit(q *question, c lockagent.Claim) (pod string, again time.Duration) {
@@ -78,7 +84,7 @@ func (l *lock) inherit(q *question, c lockagent.Claim) (pod string, again time.D
 	switch {
 	case h == nil:
 		l.inVain(c.Workload)
-	case q.heir == c.Owner || c.Revision <= h.claim.Revision:
+	case q.heir == c.Owner || !newer(c, h.claim):
 	case l.heir(q.heir, h) != nil || l.ears[c.Owner] == nil:
 		return "", askAfter
 	default:
@@ -99,7 +105,7 @@ func (l *lock) tell(holder string) (pod string) {
 // has held longest. spared tells that there is one that is left alone for now.
 func (l *lock) oldest(c lockagent.Claim, q *question) (oldest string, spared bool) {
 	for owner, h := range l.holds {
-		if h.claim.Workload != c.Workload || h.claim.Revision >= c.Revision {
+		if h.claim.Workload != c.Workload || !newer(c, h.claim) {
 			continue
 		}
 		if q != nil && c.Revision <= q.revision && !h.since.Before(q.answered) {
@@ -122,7 +128,7 @@ func (l *lock) heir(owner string, h *hold) *waiter {
 		return nil
 	}
 	w := l.queue[place]
-	if w.offered || w.claim.Revision <= h.claim.Revision {
+	if w.offered || !newer(w.claim, h.claim) {
 		return nil
 	}
 	return w

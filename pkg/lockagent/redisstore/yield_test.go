@@ -13,7 +13,7 @@ import (
 // pod is a claim of one pod of a Deployment.
 func pod(owner string, revision int64) lockagent.Claim {
 	c := claim(owner, 1)
-	c.Pod, c.Workload, c.ReplicaSet, c.Revision = owner, "web", "web-rs", revision
+	c.Pod, c.Workload, c.ReplicaSet, c.Revision = owner, "web", "web-rs-"+itoa(revision), revision
 	return c
 }
 

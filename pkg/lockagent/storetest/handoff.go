@@ -207,35 +207,6 @@ var handoff = map[string]func(*scene){
 		newer.renews(lockagent.Held)
 		old.renews(lockagent.Gone)
 	},
-	"a holder whose revision has risen is not asked any more": func(s *scene) {
-		a, b := s.mutex("a", of("web", 1)), s.mutex("b", of("web", 2)).listens()
-		a.takes()
-		b.waits(1)
-		s.pass(askAfter)
-		b.asks("a")
-		heir := a.wantHeir(b)
-		a.claim.Revision = 3
-		a.wantHeir(nil)
-		a.transfers(heir, lockagent.Held)
-		a.renews(lockagent.Held)
-		s.pass(20 * time.Second)
-		a.renews(lockagent.Held)
-		b.waits(1)
-		s.pass(quiet - 20*time.Second)
-		b.asks("")
-	},
-	"a waiter whose revision rises asks": func(s *scene) {
-		a, b := s.mutex("a", of("web", 1)).listens(), s.mutex("b", of("web", 2))
-		b.takes()
-		a.waits(1)
-		s.pass(askAfter)
-		a.asks("")
-		a.claim.Revision = 3
-		a.asks("b")
-		b.transfers(b.wantHeir(a), lockagent.Passed)
-		a.hears(lockagent.WakeOffer)
-		a.renews(lockagent.Held)
-	},
 	"a hand-over that is not answered ends by itself, and the next in line has been told": func(s *scene) {
 		a, third, b := s.mutex("a", of("web", 1)), s.mutex("third").listens(), s.mutex("b", of("web", 2)).listens()
 		a.takes()

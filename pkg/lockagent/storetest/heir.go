@@ -1,10 +1,17 @@
 package storetest
 
-import "github.com/holdfast-dev/holdfast/pkg/lockagent"
+import (
+	"fmt"
 
-// of makes the owner a pod of a workload.
+	"github.com/holdfast-dev/holdfast/pkg/lockagent"
+)
+
+// of makes the owner a pod of a workload, and of the ReplicaSet with which the
+// revision began.
 func of(workload string, revision int64) func(*lockagent.Claim) {
-	return func(c *lockagent.Claim) { c.Workload, c.ReplicaSet, c.Revision = workload, workload+"-rs", revision }
+	return func(c *lockagent.Claim) {
+		c.Workload, c.ReplicaSet, c.Revision = workload, fmt.Sprintf("%s-rs-%d", workload, revision), revision
+	}
 }
 
 // asks calls again, and expects to have asked the pod to yield.

@@ -32,6 +32,7 @@ func Run(t *testing.T, start func(*testing.T) Harness) {
 		"listening": listening,
 		"looking":   looking,
 		"handoff":   handoff,
+		"undo":      undo,
 	}
 	for group, rules := range groups {
 		for name, rule := range rules {

@@ -32,7 +32,7 @@ local function oldest(claim, spared_from)
     if revision and revision < mine and holds(one) then
       token, is = grant_of(one)
     end
-    if token and word(is, 'workload') == workload then
+    if token and word(is, 'workload') == workload and newer(claim.who, is) then
       if token >= spared_from then
         spared = true
       elseif revision < least or revision == least and token < first then
@@ -54,8 +54,8 @@ local function inherit(of, owner, claim)
   local _, who = grant_of(of)
   if not who or not holds(of) then
     in_vain()
-  elseif owner ~= me and revision_of(claim.who) > revision_of(who) then
-    if heir(owner, revision_of(who)) or not hears(me) then
+  elseif owner ~= me and newer(claim.who, who) then
+    if heir(owner, who) or not hears(me) then
       return nil, PATIENCE
     end
     call('HSET', asking, 'heir', me)

@@ -19,7 +19,7 @@ if revision_of(ARGV[4]) > revision_of(who) then
   who = ARGV[4]
   record(me, token, who)
 end
-local owner, claim, at = asker(revision_of(who))
+local owner, claim, at = asker(who)
 if owner then
   return {'held', int(token), owner, at, word(claim.who, 'pod') or '', revision_of(claim.who)}
 end

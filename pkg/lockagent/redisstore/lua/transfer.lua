@@ -10,7 +10,7 @@ if not holds(me) then
   return {holds(ARGV[2]) and 'passed' or holder and 'taken' or 'gone'}
 end
 local token, who = grant_of(me)
-local owner, claim, at = asker(revision_of(who or ''))
+local owner, claim, at = asker(who or '')
 if not owner or at ~= ARGV[3] then
   return {'held'}
 end

@@ -26,22 +26,29 @@ local function in_vain()
   settle(0, 2 ^ 53)
 end
 
+-- Tells whether one of the workload is newer than another of it. Those of one
+-- ReplicaSet are equals, though one may have read a new revision before the other.
+local function newer(who, than)
+  local set = word(who, 'replicaset')
+  return revision_of(who) > revision_of(than) and not (set and set == word(than, 'replicaset'))
+end
+
 local function hears(owner)
   return call('PUBSUB', 'NUMSUB', lock .. ':wake:' .. owner)[2] > 0
 end
 
--- What the waiter claims that may have a hold of the revision; nothing if it is
--- older, is not there any more, or does not hear.
-local function heir(owner, revision)
+-- What the waiter claims that may have the hold of who that is; nothing if it is
+-- not newer, is not there any more, or does not hear.
+local function heir(owner, who)
   local claim = not holds(owner) and claim_of(call('HGET', waiters, owner))
-  if claim and not claim.offered and revision_of(claim.who) > revision and hears(owner) then
+  if claim and not claim.offered and newer(claim.who, who) and hears(owner) then
     return claim
   end
 end
 
--- Who asks for the caller's hold: the owner, its claim, and when it was asked. One
--- who is not there any more has asked in vain.
-local function asker(revision)
+-- Who asks for the caller's hold, which is who that is: the owner, its claim, and
+-- when it was asked. One who is not there any more has asked in vain.
+local function asker(who)
   local of, owner, at = unpack(call('HMGET', asking, 'holder', 'heir', 'at'))
   if of ~= me then
     return
@@ -50,7 +57,7 @@ local function asker(revision)
     call('DEL', asking)
     return
   end
-  local claim = heir(owner, revision)
+  local claim = heir(owner, who)
   if not claim then
     in_vain()
     return
