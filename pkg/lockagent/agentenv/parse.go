@@ -110,6 +110,9 @@ func (c *Config) checkHandoff(complain func(name, value, format string, args ...
 	if !c.StopsApp() {
 		complain("HANDOFF", string(c.Handoff), "needs HOLDFAST_ON_LOST=stop: an app that is only told of a loss cannot be stopped for a newer revision")
 	}
+	if !c.InPod() {
+		complain("POD_UID", "", "is missing: HOLDFAST_HANDOFF=rollout needs a kubelet, which alone tells whether the app has been stopped")
+	}
 	if !c.WaitsForHandoff() {
 		complain("HANDOFF", string(c.Handoff), "needs HOLDFAST_ON_BUSY=wait, and a HOLDFAST_WAIT_TIMEOUT that is no less than HOLDFAST_TTL, if any: who does not wait cannot be handed a lock")
 	}

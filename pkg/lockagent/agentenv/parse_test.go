@@ -122,17 +122,21 @@ func TestParseRefuses(t *testing.T) {
 		"a guard that is switched on": {with("REDIS_GUARD", "on"), `HOLDFAST_REDIS_GUARD="on": must be "off" or a duration such as "60s"`},
 		"perhaps an eviction":         {with("REDIS_ALLOW_EVICTION", "yes"), `HOLDFAST_REDIS_ALLOW_EVICTION="yes": must be true or false`},
 		"negative replicas":           {with("REDIS_WAIT", "-1"), `HOLDFAST_REDIS_WAIT="-1": must be a whole number from 0 to 100`},
-		"handoff without a workload":  {and(with("HANDOFF", "rollout"), "REVISION", "1"), `HOLDFAST_WORKLOAD: is missing: HOLDFAST_HANDOFF=rollout needs the workload's UID`},
-		"handoff without a revision":  {and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee"), `HOLDFAST_REVISION: is missing: HOLDFAST_HANDOFF=rollout needs the revision, from 1`},
+		"handoff without a workload":  {and(with("HANDOFF", "rollout", "POD_UID", "uid"), "REVISION", "1"), `HOLDFAST_WORKLOAD: is missing: HOLDFAST_HANDOFF=rollout needs the workload's UID`},
+		"handoff without a revision":  {and(with("HANDOFF", "rollout", "POD_UID", "uid"), "WORKLOAD", "c0ffee"), `HOLDFAST_REVISION: is missing: HOLDFAST_HANDOFF=rollout needs the revision, from 1`},
+		"handoff outside of a pod": {
+			with("HANDOFF", "rollout", "WORKLOAD", "c0ffee", "REVISION", "1"),
+			`HOLDFAST_POD_UID: is missing: HOLDFAST_HANDOFF=rollout needs a kubelet, which alone tells whether the app has been stopped`,
+		},
 		"handoff of an app that is told": {
-			and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee", "REVISION", "1", "ON_LOST", "notify"),
+			and(with("HANDOFF", "rollout", "POD_UID", "uid"), "WORKLOAD", "c0ffee", "REVISION", "1", "ON_LOST", "notify"),
 			`HOLDFAST_HANDOFF="rollout": needs HOLDFAST_ON_LOST=stop: an app that is only told of a loss cannot be stopped for a newer revision`,
 		},
 		"handoff of who does not wait": {
-			and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee", "REVISION", "1", "ON_BUSY", "fail"), `HOLDFAST_HANDOFF="rollout"` + noWait,
+			and(with("HANDOFF", "rollout", "POD_UID", "uid"), "WORKLOAD", "c0ffee", "REVISION", "1", "ON_BUSY", "fail"), `HOLDFAST_HANDOFF="rollout"` + noWait,
 		},
 		"handoff of who does not wait a TTL": {
-			and(with("HANDOFF", "rollout"), "WORKLOAD", "c0ffee", "REVISION", "1", "WAIT_TIMEOUT", "29s"), `HOLDFAST_HANDOFF="rollout"` + noWait,
+			and(with("HANDOFF", "rollout", "POD_UID", "uid"), "WORKLOAD", "c0ffee", "REVISION", "1", "WAIT_TIMEOUT", "29s"), `HOLDFAST_HANDOFF="rollout"` + noWait,
 		},
 		"two addresses": {with("REDIS_URL_FILE", "/url"), `HOLDFAST_REDIS_URL_FILE="/url": HOLDFAST_REDIS_URL is set too: keep one of them`},
 	} {
@@ -222,6 +226,7 @@ func anyConfig(t *rapid.T) Config {
 	}
 	if c.HandsOver() {
 		c.OnLost, c.Workload, c.Revision = LostStop, "c0ffee", max(1, c.Revision)
+		c.Pod.UID = "decaf"
 	}
 	if rapid.Bool().Draw(t, "url as a file") {
 		c.Redis.URLFile = word(t, "url-file")
