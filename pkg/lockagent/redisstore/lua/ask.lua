@@ -1,14 +1,15 @@
 -- ask.lua follows offer.lua and yield.lua in acquire: a waiter asks a holder.
 
 -- The holders to look at, and their grants: a mutex' one; of very many permits a
--- part, from another place each time.
+-- part, from another place each time. Limits that were lost are not written anew, so
+-- they do not tell who holds.
 local function candidates()
   if mutex then
     return {holder or nil}, {latest}
   end
-  local all = call('ZCARD', limits)
+  local all = call('ZCARD', lock)
   local from = all > PENDING and now % all or 0
-  local owners = call('ZRANGE', limits, from, from + PENDING - 1)
+  local owners = call('ZRANGE', lock, from, from + PENDING - 1)
   return owners, owners[1] and call('HMGET', holders, unpack(owners)) or {}
 end
 
