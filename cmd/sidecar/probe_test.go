@@ -43,6 +43,7 @@ func TestExecProbeTellsTheKubelet(t *testing.T) {
 	answer(startup, 1, "holdfast-agent probe: no answer: ")
 	answer(liveness, 1, "holdfast-agent probe: no answer: ")
 	agent.signal(syscall.SIGCONT)
+	agent.await("the agent has come to itself", func() bool { return agent.ask("GET", "/livez").code == 200 })
 	answer(liveness, 0, "")
 }
 
