@@ -133,6 +133,15 @@ func TestStoreFailsDuringAHandOver(t *testing.T) {
 		r.restartInPlace().wantPhase(lockagent.Waiting)
 		r.old.wantRunning()
 	})
+	bubble(t, "it restarts without its data, and has forgotten question, holder and queue", func(t *testing.T) {
+		r := yielded(t)
+		r.server.Forget()
+		r.restartInPlace().wantPhase(lockagent.Holding) // it is the first to come
+		if got := r.server.Holders(); len(got) != 1 || got[0] == r.owner {
+			t.Errorf("holders = %v, want one, with another owner id than before", got)
+		}
+		r.untilHandedOver()
+	})
 	bubble(t, "the note cannot be written", func(t *testing.T) {
 		r := newRollout(t)
 		if err := os.RemoveAll(r.old.cfg.StateDir); err != nil {
