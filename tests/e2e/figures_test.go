@@ -17,6 +17,18 @@ import (
 
 var writeFigures = flag.String("figures", "", "write what was measured to this `file`")
 
+// measuring tells that the run is for its figures. Others check, for which a few
+// samples of each thing do.
+func measuring() bool { return *writeFigures != "" }
+
+// samples is how many of up to n samples this run takes.
+func samples(n int) int {
+	if measuring() {
+		return n
+	}
+	return min(n, 3)
+}
+
 // figures is what tests have measured.
 var figures struct {
 	mu   sync.Mutex

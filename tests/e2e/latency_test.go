@@ -11,9 +11,9 @@ import (
 // The kubelet looks once a second at which containers have ended. So each way is
 // measured many times, at moments that are spread evenly over such a second, and
 // each time for a plain pod of the same shape too.
-const latencyTimes = 15
+func latencyTimes() int { return samples(15) }
 
-func spread(i int) time.Duration { return time.Duration(i) * time.Second / latencyTimes }
+func spread(i int) time.Duration { return time.Duration(i) * time.Second / time.Duration(latencyTimes()) }
 
 // The names of figures that are compared.
 const (
@@ -32,14 +32,14 @@ func TestGateLatency(t *testing.T) {
 	t.Run("at any moment", func(t *testing.T) {
 		s := begin(t)
 		plain := s.aside()
-		for i := range latencyTimes + 1 {
+		for i := range latencyTimes() + 1 {
 			s.pod(oursName(i), mutex(lockName), apps(app("app", "-lock=early", "-release="+oursName(i))))
 			plain.pod(plainName(i), nil, alike(plainAgent(), plainGate(plainName(i))))
 		}
 		s.eventually(2*time.Minute, "all gates wait", func() bool {
-			return s.waiters() == latencyTimes && len(named("gate", plain.lives())) == latencyTimes+1
+			return s.waiters() == latencyTimes() && len(named("gate", plain.lives())) == latencyTimes()+1
 		})
-		for i := range latencyTimes {
+		for i := range latencyTimes() {
 			s.releaseAt(i)
 			plain.openAt(i)
 		}
@@ -48,7 +48,7 @@ func TestGateLatency(t *testing.T) {
 	t.Run("at a pod's end", func(t *testing.T) {
 		s := begin(t)
 		plain := s.aside()
-		for i := range latencyTimes + 1 {
+		for i := range latencyTimes() + 1 {
 			run := "-run=" + (500*time.Millisecond + spread(i)).String()
 			s.pod(oursName(i), mutex(lockName), never, apps(app("app", run)))
 			agent := plainAgent("-then=" + plainName(i+1))
@@ -56,15 +56,15 @@ func TestGateLatency(t *testing.T) {
 		}
 		plain.touch(plainName(0))
 		within := 2 * time.Minute
-		lives := s.awaitLives(within, latencyTimes+1)
-		for i := range latencyTimes {
+		lives := s.awaitLives(within, latencyTimes()+1)
+		for i := range latencyTimes() {
 			before, after := lives[i], lives[i+1]
 			granted := grantedAt(t, after.token)
 			figure(handover, figureEnd, "s", (granted - before.at("end", "")).Seconds())
 			figure(handover, figureNext, "s", (after.start - granted).Seconds())
 		}
 		plain.eventually(within, "each plain pod has had its turn", func() bool {
-			return len(named("app", plain.lives())) == latencyTimes+1
+			return len(named("app", plain.lives())) == latencyTimes()+1
 		})
 		plain.recordEnds()
 		mustAddLittle(t, figureNext, figureNextFloor)
@@ -108,7 +108,7 @@ func (s *trial) openAt(i int) {
 // recordEnds notes what the node needed from each plain pod to the next.
 func (s *trial) recordEnds() {
 	s.t.Helper()
-	for i := range latencyTimes {
+	for i := range latencyTimes() {
 		told := s.lifeOf(plainName(i), "agent").at("term", "")
 		figure(handover, figureEndFloor, "s", (told - s.lifeOf(plainName(i), "app").at("end", "")).Seconds())
 		next := s.lifeOf(plainName(i+1), "app")
@@ -122,7 +122,7 @@ func (s *trial) recordEnds() {
 func mustAddLittle(t *testing.T, ours, floor string) {
 	t.Helper()
 	limit := 1.0
-	if *writeFigures != "" {
+	if measuring() {
 		limit = 0.3
 	}
 	gate, plain := median(figureValues(ours)), median(figureValues(floor))

@@ -17,6 +17,9 @@ import (
 // a while, and by such as start a process for each question, in pods that are not
 // ours. Nothing else runs meanwhile.
 func TestWhatProbesCostTheNode(t *testing.T) {
+	if !measuring() {
+		t.Skip("it only measures: run it with -figures")
+	}
 	if !shared.seesProcesses {
 		t.Skip("the node's processes cannot be reached: see hack/e2e")
 	}
