@@ -157,6 +157,7 @@ func (p *pod) start() *pod {
 // store and the folders, and ended.
 func (p *pod) killed() *pod {
 	p.t.Helper()
+	synctest.Wait() // a file that is being written would be copied in part
 	next := &pod{
 		t: p.t, cfg: p.cfg, machine: p.machine,
 		server: p.server, store: memstore.NewStore(p.server, p.cfg.Kind, p.cfg.Resource), log: &logbook{}, random: p.random,
