@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -74,12 +75,12 @@ func (e *bench) loseReply(ctx context.Context, program string) (float64, error) 
 		return 0, err
 	}
 	held := time.Now()
-	fence, err := e.redis.admin.Get(ctx, "lock:{"+a.cfg.Resource+"}:fence").Int64()
+	grant, err := e.redis.admin.Get(ctx, "lock:{"+a.cfg.Resource+"}:fence").Result()
 	if err != nil {
 		return 0, err
 	}
-	if len(lost) == 0 || st.Token != fence {
-		return 0, fmt.Errorf("agent of %s holds with token %d; the last one given out is %d, by a reply lost: %t", a.cfg.Resource, st.Token, fence, len(lost) > 0)
+	if len(lost) == 0 || !strings.HasPrefix(grant, fmt.Sprint(st.Token, " ")) {
+		return 0, fmt.Errorf("agent of %s holds with token %d; the last grant is %q, by a reply lost: %t", a.cfg.Resource, st.Token, grant, len(lost) > 0)
 	}
 	return held.Sub(<-lost).Seconds() / (lostReplyTTL.Seconds() / 6), nil
 }
