@@ -13,7 +13,9 @@ import (
 // each time for a plain pod of the same shape too.
 func latencyTimes() int { return samples(15) }
 
-func spread(i int) time.Duration { return time.Duration(i) * time.Second / time.Duration(latencyTimes()) }
+func spread(i int) time.Duration {
+	return time.Duration(i) * time.Second / time.Duration(latencyTimes())
+}
 
 // The names of figures that are compared.
 const (
