@@ -77,8 +77,8 @@ func TestCaseB06LossStopsTheAppInTime(t *testing.T) {
 }
 
 // between is the time from one pod's loss to the next one's: longer than the
-// kubelet needs to stop a pod of one container.
-const between = 5 * time.Second
+// kubelet needs to stop a pod of three containers.
+const between = 9 * time.Second
 
 // awaitTold waits until the file held is gone for the first n processes, and says
 // when the last of them saw so.
