@@ -15,9 +15,9 @@ const (
 
 	// What the kubelet was seen to need from the agent's end to the end of the
 	// app: it stops the containers one after another, and kills each that does
-	// not heed TERM after two seconds.
-	stopDelay        = 1500 * time.Millisecond
-	stopPerContainer = 2 * time.Second
+	// not heed TERM after two seconds, which with its own work are up to 2.25.
+	stopDelay        = 1250 * time.Millisecond
+	stopPerContainer = 2250 * time.Millisecond
 
 	execDelay = 500 * time.Millisecond // the agent's own, from KILL to the command's end
 )

@@ -20,10 +20,10 @@ func TestMargin(t *testing.T) {
 	}{
 		"stop, one container":              {nil, 1, 0, 6500 * time.Millisecond},
 		"stop, longest ttl":                {[]string{KeyTTL, "60s"}, 1, 0, 9500 * time.Millisecond},
-		"stop, three containers":           {nil, 3, 0, 10500 * time.Millisecond},
-		"stop, init containers after":      {nil, 1, 2, 10500 * time.Millisecond},
+		"stop, three containers":           {nil, 3, 0, 11 * time.Second},
+		"stop, init containers after":      {nil, 1, 2, 11 * time.Second},
 		"stop, init containers before":     {[]string{KeyOrder, "last"}, 1, 2, 6500 * time.Millisecond},
-		"stop, shortest ttl, just fits":    {[]string{KeyTTL, "20s"}, 3, 0, 9500 * time.Millisecond},
+		"stop, shortest ttl, just fits":    {[]string{KeyTTL, "20s"}, 3, 0, 10 * time.Second},
 		"notify":                           {[]string{KeyOnLost, "notify"}, 5, 5, 6 * time.Second},
 		"notify, shortest ttl":             {[]string{KeyOnLost, "notify", KeyTTL, "5s"}, 1, 0, time.Second},
 		"gate none only tells":             {[]string{KeyGate, "none"}, 1, 0, 6 * time.Second},
@@ -60,8 +60,8 @@ func TestTooManyContainersForTheTTL(t *testing.T) {
 		apps int
 		want string
 	}{
-		"names the smallest ttl that works": {"20s", 4, "too short to stop this pod's containers in time: use 24s or more"},
-		"rounds it up":                      {"30s", 6, "too short to stop this pod's containers in time: use 34s or more"},
+		"names the smallest ttl that works": {"20s", 4, "too short to stop this pod's containers in time: use 26s or more"},
+		"rounds it up":                      {"30s", 6, "too short to stop this pod's containers in time: use 37s or more"},
 		"says that none works":              {"60s", 12, "no ttl is long enough to stop this pod's containers in time: use holdfast.dev/on-lost: notify, or fewer containers"},
 	}
 	for name, tc := range tests {
@@ -77,7 +77,7 @@ func TestTooManyContainersForTheTTL(t *testing.T) {
 
 func TestTooManyContainersForTheDefaultTTL(t *testing.T) {
 	_, got := parse(t, podOf(6, 0))
-	want := []string{`metadata.annotations[holdfast.dev/ttl]: Invalid value: "30s": too short to stop this pod's containers in time: use 34s or more`}
+	want := []string{`metadata.annotations[holdfast.dev/ttl]: Invalid value: "30s": too short to stop this pod's containers in time: use 37s or more`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
@@ -85,7 +85,7 @@ func TestTooManyContainersForTheDefaultTTL(t *testing.T) {
 
 // The ttl that a message recommends is accepted, and none that is shorter is.
 func TestSmallestTTLIsTheSmallest(t *testing.T) {
-	for apps := 1; apps <= 11; apps++ {
+	for apps := 1; apps <= 10; apps++ {
 		smallest := smallestTTL(stopDelay + time.Duration(apps)*stopPerContainer)
 		if _, got := parse(t, podOf(apps, 0, KeyTTL, short(smallest))); len(got) > 0 {
 			t.Errorf("%d containers: %s was recommended, but denied: %q", apps, smallest, got)
