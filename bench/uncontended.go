@@ -13,7 +13,7 @@ is one script with SET NX PX and INCR, and one that compares and deletes, both s
 beyond that in the same two round trips: a repeated acquire gets the same token, tokens survive a lossy fail-over (Redis' TIME, not only a
 counter), the queue is looked at so that nobody overtakes, the holder is recorded for people to see, and the release wakes the next.
 bsm/redislock gives no token. Redis spends about 17 µs on a pair of ours and 7 µs on a bare one: six keys and five arguments instead of
-two and two, and eight commands instead of four. Those eight, in scripts that do nothing else, take 13 µs and come to about 0.75x.`
+two and two, and eight commands instead of four. Those eight take 13 µs in scripts that do nothing else.`
 
 // shortRounds is how many rounds of lockFor there are for each of the others.
 const shortRounds = 3
