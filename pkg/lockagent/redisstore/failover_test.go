@@ -125,9 +125,7 @@ func failOver(t *testing.T, top topology, goAway, comeBack func(*redistest.Serve
 		t.Fatalf("the new primary has %q as the holder, want %q", got, owner)
 	}
 	within(t, "the holder's renewal on the new primary", func() bool { return renewedLately(next) })
-	if !reached(func() bool { return hasWaiter(next) }) {
-		t.Log("the waiter does not listen on the new primary yet: it has to find the lock by its heartbeat")
-	}
+	within(t, "the waiter's subscription on the new primary", func() bool { return hasWaiter(next) })
 	t.Logf("both agents had followed %s after the election", time.Since(elected).Round(time.Millisecond))
 	if comeBack != nil {
 		comeBack(top.primary)

@@ -21,22 +21,15 @@ func TestMain(m *testing.M) {
 // within polls until done is true, which must be soon.
 func within(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	if !reached(done) {
-		t.Fatalf("not in time: %s", what)
-	}
-}
-
-func reached(done func() bool) bool {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.After(20 * time.Second); !done(); {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			return false
+			t.Fatalf("not in time: %s", what)
 		}
 	}
-	return true
 }
 
 func subscribers(t *testing.T, s server) int {
